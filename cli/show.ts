@@ -1,5 +1,6 @@
 import { M40Error } from "../engine/errors.ts";
 import { type Fit, fitContext } from "../engine/fit.ts";
+import { unknownKeysWarning } from "../engine/gguf/audit/mod.ts";
 import type { Override } from "../engine/gguf/override.ts";
 import { type Gguf, readGguf } from "../engine/gguf/reader.ts";
 import { readModel } from "../engine/models/read_model.ts";
@@ -60,13 +61,16 @@ export const show: Command = command({
     const gguf = await readGguf(stored.path, read);
     if (options.template) return await write(templateText(gguf, stored.name));
     const written = await readGguf(stored.path, { ...read, asWritten: true });
+    const unknown: string[] = [];
+    const onUnknownKeys = (keys: readonly string[]) => void unknown.push(...keys);
     const facts: Facts = {
       stored,
       gguf,
       written,
       summary: summarize(gguf),
-      model: attempt(stored.path, () => readModel(gguf)),
-      tokenizer: attempt(stored.path, () => lookAtTokenizer(gguf)),
+      model: attempt(stored.path, () => readModel(gguf, { onUnknownKeys })),
+      tokenizer: attempt(stored.path, () => lookAtTokenizer(gguf, onUnknownKeys)),
+      unknown: unknownKeysWarning(unknown),
       fit: attempt(
         stored.path,
         () => fitContext(gguf, { device: options.device, kvType: options["kv-type"] }),
@@ -105,14 +109,20 @@ interface Facts {
   readonly model: Attempt<Model>;
   /** What is to be said of the vocabulary, or why it cannot be read; nothing where there is none. */
   readonly tokenizer: Attempt<{ readonly warnings: readonly string[]; readonly note?: string }>;
+  /** One sentence about metadata of layers and vocabulary that is not known, where there is any. */
+  readonly unknown: readonly string[];
   readonly fit: Attempt<Fit>;
   readonly estimate?: CardEstimate;
 }
 
-function lookAtTokenizer(gguf: Gguf): { warnings: readonly string[]; note?: string } {
+function lookAtTokenizer(
+  gguf: Gguf,
+  onUnknownKeys: (keys: readonly string[]) => void,
+): { warnings: readonly string[]; note?: string } {
   const warnings: string[] = [];
   if (!gguf.metadata.has("tokenizer.ggml.model")) return { warnings };
-  const tokenizer = readTokenizer(gguf, { onWarning: (warning) => warnings.push(warning) });
+  const onWarning = (warning: string) => void warnings.push(warning);
+  const tokenizer = readTokenizer(gguf, { onWarning, onUnknownKeys });
   return { warnings, note: describeSuppressed(tokenizer) };
 }
 
@@ -147,6 +157,7 @@ function asText(facts: Facts, tensors: boolean): string {
         ...vocabularyRows(facts),
         ["chat template", templateOrigin(gguf, stored)],
         ...overrideRows(gguf),
+        ...facts.unknown.map((warning): [string, string] => ["warning", warning]),
         ...fileRows(gguf),
         ...gguf.files.length > 1 ? [["size", formatBytes(gguf.fileBytes)] as [string, string]] : [],
         ...originRows(stored),
@@ -323,7 +334,7 @@ function shapeAsJson({ shape, program }: Model): unknown {
 }
 
 function asJson(
-  { stored, gguf, written, summary, model, tokenizer, fit, estimate }: Facts,
+  { stored, gguf, written, summary, model, tokenizer, unknown, fit, estimate }: Facts,
   tensors: boolean,
 ): unknown {
   return {
@@ -345,6 +356,7 @@ function asJson(
     warnings: [
       ..."problem" in model ? [] : model.value.warnings,
       ..."problem" in tokenizer ? [] : tokenizer.value.warnings,
+      ...unknown,
     ],
     fit: "problem" in fit ? { error: fit.problem } : {
       context_tokens: fit.value.contextTokens,

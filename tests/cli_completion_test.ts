@@ -37,6 +37,8 @@ const CASES: readonly (readonly [typed: string, words: readonly string[]])[] = [
   ["m40 run --kv-type ", ["run", "--kv-type", "f16", "f32", "q8_0"]],
   ["m40 run --kv-type=q", ["run", "--kv-type=q8_0"]],
   ["m40 run --device cuda:1", ["run", "--device", "cuda:1"]],
+  ["m40 serve --allowed-", ["serve", "--allowed-host"]],
+  ["m40 show --over", ["show", "--override"]],
   ["m40 serve --in-p", ["serve", "--in-process"]],
   ["m40 serve -m min", ["serve", "-m", "mine"]],
   ["m40 serve --disk-cache some-", ["serve", "--disk-cache", "some-folder"]],

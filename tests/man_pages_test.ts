@@ -32,6 +32,10 @@ Deno.test("there is a page of the program and of each command, with every option
     for (const option of Object.keys(options)) assertStringIncludes(page, escape(`--${option}`));
     for (const { line } of examples) assertStringIncludes(page, escape(line));
   }
+  assertStringIncludes(pages.get("m40-serve.1")!, escape("--allowed-host"));
+  for (const command of ["serve", "run", "eval", "bench", "tokenize", "show"]) {
+    assertStringIncludes(pages.get(`m40-${command}.1`)!, escape("--override"), command);
+  }
   const program = pages.get("m40.1") ?? "";
   for (const { name } of COMMANDS) assertStringIncludes(program, `\\fBm40\\-${name}\\fR(1)`);
   for (const [name] of ENVIRONMENT) assertStringIncludes(program, name);

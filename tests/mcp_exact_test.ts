@@ -1,11 +1,12 @@
 // Numbers and the order of members in what MCP servers say: as they wrote them, over each transport.
-import { assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import { fromFileUrl } from "@std/path";
 import { MessageLines } from "../mcp/message_lines.ts";
 import { ExactResults, readMessage } from "../mcp/message.ts";
 import type { McpTools } from "../mcp/mod.ts";
 import { DATA, SCHEMA, serveHttp } from "./mcp_exact_server.ts";
 import { open, program } from "./mcp_servers.ts";
+import { startServer } from "./server_fixture.ts";
 
 async function assertExact(mcp: McpTools, name: string): Promise<void> {
   assertEquals(mcp.notes, [], name);
@@ -28,6 +29,20 @@ Deno.test("MCP: schemas and data over HTTP keep them too, as JSON, as events, an
     });
     await assertExact(mcp, path);
   }
+});
+
+Deno.test("MCP: the page is told the schemas and data as the server wrote them", async () => {
+  await using other = serveHttp();
+  const url = `http://127.0.0.1:${other.addr.port}/json`;
+  await using mcp = await open({ exact: { type: "http", url } });
+  await using server = await startServer({ app: { mcp: Promise.resolve(mcp) } });
+  const listed = await (await fetch(`${server.url}/m40/mcp/tools`)).text();
+  assertStringIncludes(listed, `"parameters":${SCHEMA}`);
+  const call = { name: "exact__count", arguments: {}, confirmed: true };
+  assertEquals(await (await server.post("/m40/mcp/call", call)).json(), {
+    content: DATA,
+    is_error: false,
+  });
 });
 
 Deno.test("MCP: what is no exact result leaves the SDK's reading as it is", () => {

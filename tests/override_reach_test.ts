@@ -3,7 +3,7 @@ import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert"
 import { join } from "@std/path";
 import { parseOverride } from "../engine/gguf/override.ts";
 import type { EngineOptions } from "../engine/mod.ts";
-import { text } from "./changed_model.ts";
+import { f32, text } from "./changed_model.ts";
 import { Home, m40, startServe } from "./cli_program.ts";
 import { asking, promptOf } from "./engine_fixture.ts";
 import { Rewritten } from "./ollama_dialect.ts";
@@ -111,6 +111,36 @@ Deno.test("m40 serve shows models with the overrides that it serves them with", 
   assertEquals((await server.child.status).code, 0);
   await server.output.rest();
   await server.errors;
+});
+
+Deno.test("m40 show names the unknown metadata of layers and vocabulary in one sentence", async () => {
+  await using home = await Home.make();
+  const file = await Rewritten.of("llama");
+  file.set("%s.novelty", text("x")).set("tokenizer.ggml.novelty", text("x"));
+  await file.write(join(home.models, "novel.gguf"));
+  const { stdout } = await m40(home, ["show", "novel"]);
+  const warnings = stdout.split("\n").filter((line) => line.startsWith("  warning "));
+  assertEquals(warnings.length, 1, stdout);
+  assertMatch(warnings[0], /know: llama\.novelty, tokenizer\.ggml\.novelty\. /);
+  assertEquals(
+    JSON.parse((await m40(home, ["show", "novel", "--json"])).stdout).warnings.length,
+    1,
+  );
+});
+
+Deno.test("m40 pull says how to fetch a file that wants an override, which then repairs it", async () => {
+  await using home = await Home.make();
+  const path = join(home.path, "capped.gguf");
+  await (await Rewritten.of("llama")).set("%s.final_logit_softcapping", f32(30)).write(path);
+  const refused = await m40(home, ["pull", path]);
+  assertEquals(refused.code, 1);
+  assertMatch(refused.stderr, /--override (\S+); for that, --force fetches/);
+  assertEquals((await m40(home, ["pull", path, "--force"])).code, 0);
+  const [, repair] = /--override (\S+);/.exec(refused.stderr)!;
+  const asked = ["eval", "capped", "--tokens", "1"];
+  assertNotEquals((await m40(home, asked)).code, 0);
+  const { code, stderr } = await m40(home, [...asked, "--override", repair]);
+  assertEquals(code, 0, stderr);
 });
 
 const REQUESTS = [0, 1, 2].map((seed) => asking(promptOf(9 + 11 * seed, seed), 6));

@@ -51,10 +51,17 @@ export async function checkHeads(
     }
     return suitability;
   } catch (error) {
-    if (!(error instanceof M40Error) || !force) throw error;
+    if (!(error instanceof M40Error) || !force) throw withForce(error);
     onNote(`Fetched all the same: ${error.message}`);
     return undefined;
   }
+}
+
+/** An error that advises an override, which is given when the model is read, with how to fetch the model before. */
+export function withForce(error: unknown): unknown {
+  if (!(error instanceof M40Error) || !error.message.includes("--override ")) return error;
+  const advice = "; for that, --force fetches the file as it is";
+  return new M40Error(error.code, `${error.message}${advice}`, error.param);
 }
 
 function checkVocabulary(gguf: Gguf, onWarning: (sentence: string) => void): void {

@@ -5,8 +5,8 @@ import { lockModel } from "../store/model_lock.ts";
 import { parseNewModelName, splitFileName } from "../store/names.ts";
 import { writeRecord } from "../store/record.ts";
 import { type PathReference, plainName } from "../store/sources/mod.ts";
-import { suitabilityOf } from "./card.ts";
-import type { Checking } from "./check.ts";
+import { type Suitability, suitabilityOf, type Target } from "./card.ts";
+import { type Checking, withForce } from "./check.ts";
 import { assertReplaceable, fileNames, link, placeFiles, removeFormer } from "./place.ts";
 import type { Pulled, PullOptions } from "./types.ts";
 
@@ -46,6 +46,14 @@ export async function takeFile(
 /** Whether it runs; nothing is fetched here, so that it does not fit is only said. */
 function check(gguf: Gguf, { target, onNote }: Checking): void {
   if (typeof target === "string") return;
-  const { fit } = suitabilityOf(gguf, target);
+  const { fit } = suitable(gguf, target);
   if (fit.contextTokens === 0) onNote(`It does not fit on ${target.card.name}.`);
+}
+
+function suitable(gguf: Gguf, target: Target): Suitability {
+  try {
+    return suitabilityOf(gguf, target);
+  } catch (error) {
+    throw withForce(error);
+  }
 }
