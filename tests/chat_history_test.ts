@@ -185,6 +185,24 @@ Deno.test("a result whose call was cut is a tool's where the template takes that
   );
 });
 
+Deno.test("a template that lists the tools where a message equals the last user's lists them once", async () => {
+  // Mistral's: users and assistants in turn, and no text beside a call.
+  const template = "{% set users = messages | selectattr('role', 'equalto', 'user') | list %}" +
+    TEMPLATES["roles in turn"].replace(
+      "{{ m.role }}:",
+      "{% if tools and m == users[-1] %}TOOLS{{ tools | tojson }}{% endif %}{{ m.role }}:",
+    );
+  const messages = [
+    user("x"),
+    ...["a", "b", "c"].flatMap((id) => [
+      assistant(`T${id}`, { toolCalls: [call(id)] }),
+      result(id, "r"),
+    ]),
+  ];
+  const text = await prompt(template, messages, { tools: TOOLS });
+  assertEquals(text.match(/TOOLS|T[abc]/g)?.toSorted(), ["TOOLS", "Ta", "Tb", "Tc"], text);
+});
+
 Deno.test("an empty answer at the end is left out where the template refuses it, and begun again to be continued", async () => {
   const messages = [user("a"), assistant("b"), user("c"), assistant("")];
   const template = TEMPLATES["no empty answer"];

@@ -96,6 +96,8 @@ function reminder(text: string): string {
 /** Messages of which none stands behind one that the template wants it not to. */
 function inTurn(messages: readonly RenderMessage[], order: OrderAbilities): RenderMessage[] {
   const shown: RenderMessage[] = [];
+  let inserted = 0;
+  const nothing = () => ({ ...NOTHING, inserted: inserted++ });
   for (const message of messages) {
     if (isEmpty(message) && !order.assistantEmpty) continue;
     const last = shown.at(-1);
@@ -103,14 +105,14 @@ function inTurn(messages: readonly RenderMessage[], order: OrderAbilities): Rend
     const calls = callsTools(message);
     const answers = message.role === "assistant" || message.role === "tool";
     if (answers && begins && !order.assistantFirst) {
-      shown.push(NOTHING, message);
+      shown.push(nothing(), message);
     } else if (message.role === "user" && last?.role === "user" && !order.usersInRow) {
       shown[shown.length - 1] = joined(last, message);
     } else if (message.role === "user" && last?.role === "tool" && !order.userAfterResult) {
       shown.push(order.assistantEmpty ? { ...NOTHING, role: "assistant" } : ACKNOWLEDGED, message);
     } else if (message.role === "assistant" && last?.role === "assistant" && !callsTools(last)) {
       if (calls ? order.assistantBeforeCall : order.assistantsInRow) shown.push(message);
-      else if (calls) shown.push(NOTHING, message);
+      else if (calls) shown.push(nothing(), message);
       else shown[shown.length - 1] = joined(last, message);
     } else {
       shown.push(message);

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Marks } from "./jinja/marks.ts";
+import { isSpace, type Marks } from "./jinja/marks.ts";
 import type { RenderMessage } from "./render_job.ts";
 import { REASONING_TAGS } from "./tagged_reasoning.ts";
 
@@ -51,6 +51,7 @@ export function lostTexts(texts: readonly SaidText[], prompt: string): SaidText[
   for (let pass = 0; pass < MOST_PASSES && lost.length > 0; pass++) {
     const search = new Search(rest);
     lost = lost.filter(({ text }) => !search.finds(text));
+    if (lost.length === 0) break;
     // Nothing is found across what has been found.
     rest = search.left();
   }
@@ -69,10 +70,12 @@ class Search {
   }
 
   finds(text: string): boolean {
+    if (this.near(text)) return true;
     // Some templates write texts as JSON.
     const json = asJson(text);
-    const forms = json === text ? [text] : [text, json];
-    return forms.some((form) => this.near(form)) || forms.some((form) => this.far(form));
+    const forms = json === text ? [] : [json];
+    return forms.some((form) => this.near(form)) ||
+      [text, ...forms].some((form) => this.far(form));
   }
 
   private near(text: string): boolean {
@@ -102,8 +105,14 @@ class Search {
 
 /** A text without white space and marks at its ends. */
 function inner(text: string, marks: Marks): string {
-  const stripped = marks.strip(text, "both");
   const { mark } = marks;
+  // Most texts begin and end with one mark, and no white space beside it.
+  const end = text.length - 1;
+  const goes = (at: number) => text[at] === mark || isSpace(text[at]);
+  if (mark !== "" && end > 1 && text[0] === mark && text[end] === mark) {
+    if (!goes(1) && !goes(end - 1)) return text.slice(1, end);
+  }
+  const stripped = marks.strip(text, "both");
   if (mark === "") return stripped;
   return stripped.slice(
     stripped.startsWith(mark) ? mark.length : 0,
@@ -113,14 +122,22 @@ function inner(text: string, marks: Marks): string {
 
 /** What stands behind the reasoning in the parts of a content. */
 function withoutReasoning(parts: readonly string[], marks: Marks): readonly string[] {
+  const plain = parts.map((text) => plainOf(text, marks));
   for (const { close } of REASONING_TAGS) {
-    const last = parts.findLastIndex((text) => marks.plain(text).includes(close));
+    const last = plain.findLastIndex((text) => text.includes(close));
     if (last < 0) continue;
     let end = 0;
     for (const [, behind] of marks.find(parts[last], close)) end = behind;
     return [parts[last].slice(end), ...parts.slice(last + 1)];
   }
   return parts;
+}
+
+/** A text without the marks in it. Most have one at each end alone, and are not copied. */
+function plainOf(text: string, marks: Marks): string {
+  const { mark } = marks;
+  const second = mark === "" ? -1 : text.indexOf(mark, 1);
+  return second < 0 || second === text.length - 1 ? text : marks.plain(text);
 }
 
 function asJson(text: string): string {

@@ -19,13 +19,14 @@ export function shownMessages(
   const names = new CallNames();
   const results = looseResultsShown(messages, abilities.order);
   return arrangeMessages(results, abilities).map((message) => {
-    const { reasoning, toolCalls = [], toolCallId } = message;
+    const { reasoning, toolCalls = [], toolCallId, inserted } = message;
     const called = names.see(message);
     const name = message.name ?? called;
     return {
       role: message.role,
       content: shownContent(message, abilities),
       ...(name === undefined ? {} : { name }),
+      ...(inserted === undefined ? {} : { inserted }),
       // The names that templates know it by.
       ...(reasoning === undefined ? {} : {
         reasoning_content: reasoning,

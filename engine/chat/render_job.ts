@@ -13,6 +13,11 @@ export interface RenderCall extends ToolCall {
 /** A message as it is rendered, its texts marked. */
 export interface RenderMessage extends ChatMessage {
   readonly toolCalls?: readonly RenderCall[];
+  /**
+   * Which of the messages it is that the conversation has not, but the template wants. Some templates compare messages,
+   * and list the tools at each one that equals the last.
+   */
+  readonly inserted?: number;
 }
 
 /** What a template is rendered with. */
