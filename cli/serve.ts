@@ -1,4 +1,5 @@
 import { parseDeviceList } from "../engine/device/device_list.ts";
+import { giveBackFreedMemory } from "../engine/device/freed_memory.ts";
 import type { McpTools } from "../mcp/mod.ts";
 import { standardError, standardOutput } from "../server/output_stream.ts";
 import { busy } from "../server/models/busy.ts";
@@ -110,6 +111,7 @@ export const serve: Command = command({
         reasoningBudget: values["reasoning-budget"],
         mcp: mcp.opened,
       });
+      giveBackFreedMemory();
       const server = serve(app, {
         ...address,
         signal: signals.signal,
