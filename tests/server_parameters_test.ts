@@ -6,6 +6,7 @@ import { collect } from "./engine_fixture.ts";
 import { startChat } from "./server_chat_fixture.ts";
 import {
   MODEL,
+  NO_END,
   readError,
   readEvents,
   startServer,
@@ -60,6 +61,19 @@ Deno.test("temperatures above 2 are drawn with, in every dialect that has no lim
   assertEquals((await ollama.json()).response, warm);
   const llama = { ...options, prompt, n_predict: hot.max_tokens };
   assertEquals((await (await server.post("/completion", llama)).json()).content, warm);
+});
+
+Deno.test("max_completion_tokens limits completions too, before max_tokens", async () => {
+  await using server = await startServer();
+  const used = async (more: unknown) => {
+    const body = { prompt: "Hello", ...NO_END, ...more as Record<string, unknown> };
+    return (await (await server.post("/v1/completions", body)).json()).usage.completion_tokens;
+  };
+  assertEquals(await used({ max_completion_tokens: 3 }), 3);
+  assertEquals(await used({ max_completion_tokens: 3, max_tokens: 5 }), 3);
+  assertEquals(await used({ max_completion_tokens: null, max_tokens: 5 }), 5);
+  const wrong = await server.post("/v1/completions", { prompt: "a", max_completion_tokens: "3" });
+  assertEquals((await readError(wrong, 400)).param, "max_completion_tokens");
 });
 
 Deno.test("seeds have 64 bits, and each of them counts", async () => {

@@ -21,6 +21,7 @@ export const CompletionRequest = z.object({
   prompt: prompts(MAX_CHOICES).meta({
     description: "A text, the ids of its tokens, or several of either.",
   }),
+  max_completion_tokens: mostTokens("What chat calls it, as proxies rename it; it counts first."),
   max_tokens: mostTokens(
     `Tokens sampled at most; default ${DEFAULT_MAX_TOKENS}. 0 samples none: an empty text, and the prompt where ` +
       "echo is true.",
