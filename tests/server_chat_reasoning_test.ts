@@ -1,7 +1,7 @@
 // A model's reasoning in a chat's answer: told apart, left in, and ended by a budget.
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { chat, chatEvents, HELLO, joined, startChat } from "./server_chat_fixture.ts";
-import { NO_END, openRequest, until } from "./server_fixture.ts";
+import { CHAT, chat, chatEvents, HELLO, joined, startChat } from "./server_chat_fixture.ts";
+import { NO_END, openRequest, readError, until } from "./server_fixture.ts";
 
 /** Has the template open a reasoning block in the prompt. */
 const THINKING = { chat_template_kwargs: { enable_thinking: true }, max_tokens: 24 };
@@ -82,6 +82,31 @@ Deno.test("reasoning_effort is told in the template's words; none is no reasonin
   assertEquals(await prompt("none", { enable_thinking: true }), "Hello[|True|]<think>");
   assertEquals(await prompt("xhigh", { reasoning_effort: "xhigh" }), "Hello[xhigh||]<think>");
 
+  const told = async (more: Record<string, unknown>) =>
+    (await (await server.post("/apply-template", { messages: HELLO, ...more })).json()).prompt;
+  const offs = [
+    { enable_thinking: false },
+    { thinking: { type: "disabled" } },
+    { reasoning: { enabled: false } },
+    { reasoning: { effort: "none" } },
+  ];
+  for (const off of offs) {
+    assertEquals(await told(off), "Hello[|False|False]", JSON.stringify(off));
+    const kwargs = { chat_template_kwargs: { enable_thinking: true } };
+    assertMatch(await told({ ...off, ...kwargs }), /\|True\|.*<think>$/);
+  }
+  for (const on of [{ enable_thinking: true }, { thinking: { type: "enabled" } }]) {
+    assertEquals(await told(on), "Hello[|True|True]<think>");
+  }
+  assertEquals(await told({ reasoning: { effort: "high" } }), "Hello[high||]<think>");
+  const both = { reasoning_effort: "low", reasoning: { effort: "high" } };
+  assertEquals(await told(both), "Hello[low||]<think>");
+  assertEquals(await told({ thinking: { type: "auto" }, reasoning: null }), "Hello[||]<think>");
+  for (const wrong of [{ enable_thinking: "no" }, { thinking: true }, { reasoning: "high" }]) {
+    const refused = await server.post(CHAT, { messages: HELLO, ...wrong });
+    assertEquals((await readError(refused, 400)).param, Object.keys(wrong)[0]);
+  }
+
   // A template that has the model reason all the same.
   await using stubborn = await startChat({}, "{{ messages[0].content }}<think>");
   const reasoned = async (more: Record<string, unknown>) => {
@@ -93,6 +118,10 @@ Deno.test("reasoning_effort is told in the template's words; none is no reasonin
   const atOnce = await reasoned({ reasoning_budget: 0 });
   assert(atOnce < 24, String(atOnce));
   assertEquals(await reasoned({ reasoning_effort }), atOnce);
+  const others = [...offs, { thinking_budget: 0 }, { reasoning: { max_tokens: 0 } }];
+  for (const off of [...others, { thinking: { type: "enabled", budget_tokens: 0 } }]) {
+    assertEquals(await reasoned(off), atOnce, JSON.stringify(off));
+  }
   assertEquals(await reasoned({ reasoning_effort, reasoning_budget: -1 }), 24);
   const chat_template_kwargs = { thinking: true };
   assertEquals(await reasoned({ reasoning_effort, chat_template_kwargs }), 24);

@@ -17,6 +17,7 @@ import { chatRequest } from "./chat_messages.ts";
 import { ChatCompletionRequest } from "./chat_schemas.ts";
 import { refuseUnsupported } from "./chat_unsupported.ts";
 import { answerHead } from "./head.ts";
+import { thinkingOf } from "./thinking_fields.ts";
 
 /** `POST /v1/chat/completions`. */
 export function chatCompletionsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
@@ -63,8 +64,8 @@ async function requestsOf(
   body: ChatCompletionRequest,
   ends: AnswerEnds,
 ): Promise<GenerateRequest[]> {
-  const budget = body.reasoning_budget ?? body.thinking_token_budget ??
-    effortBudget(body.reasoning_effort, body.chat_template_kwargs);
+  const thinking = thinkingOf(body);
+  const budget = thinking.budget ?? effortBudget(thinking.effort, thinking.variables);
   const conversation = await conversationPrompt(server, model, chatRequest(body), budget, ends);
   const common = {
     ...engineRequest(body),

@@ -7,6 +7,7 @@ import { wrongField } from "../parse_body.ts";
 import { toldContent } from "../told_content.ts";
 import type { ConversationFields, Message } from "./chat_schemas.ts";
 import { readCalls, readToolChoice, readTools } from "./chat_tools.ts";
+import { thinkingOf } from "./thinking_fields.ts";
 
 /**
  * The conversation of a body.
@@ -23,10 +24,11 @@ export function chatRequest(body: ConversationFields): ChatRequest {
       { param: "continue_final_message" },
     );
   }
+  const { effort, variables } = thinkingOf(body);
   return {
     messages: readMessages(body.messages),
     continueFinal: body.continue_final_message ?? body.add_generation_prompt === false,
-    ...effortFields(body.reasoning_effort, body.chat_template_kwargs),
+    ...effortFields(effort, variables),
     templateName: body.chat_template ?? undefined,
     tools: readTools(body.tools),
     toolChoice: readToolChoice(body.tool_choice),

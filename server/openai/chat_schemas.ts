@@ -16,6 +16,7 @@ import {
 } from "../fields.ts";
 import { samplingFields } from "../sampling_fields.ts";
 import { othersFields } from "./others_fields.ts";
+import { thinkingFields } from "./thinking_fields.ts";
 import { Timings } from "../timings.ts";
 import { Usage } from "../usage.ts";
 import { MAX_N } from "./completion_schemas.ts";
@@ -133,6 +134,7 @@ export const conversationFields = {
     "How much the model is to reason, where its template asks: minimal, low, medium, high, xhigh, max; the template " +
       "is told the nearest word that it knows. none: not at all; what chat_template_kwargs and reasoning_budget say counts first.",
   ),
+  ...thinkingFields,
   tools: z.array(z.unknown(), wants("an array")).nullish().meta({
     items: TOOL_SCHEMA,
     description: "Functions of the client's that the model may call; their arguments follow " +
@@ -164,7 +166,6 @@ export const ChatCompletionRequest = z.object({
     "Tokens of reasoning at most: then it is ended, and the answer begins. 0 is none, -1 no limit; absent: " +
       "what the server was started with.",
   ),
-  thinking_token_budget: integer(-1, 2 ** 31, "vLLM's name of reasoning_budget."),
   n: integer(1, MAX_N, "Answers; default 1. With a seed, the first is the one that n 1 gives."),
   logprobs: boolean("Whether the content's tokens carry their log-probabilities."),
   top_logprobs: integer(

@@ -1,0 +1,60 @@
+/**
+ * Whether and how much the model is to reason, by the names that other servers have for it.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { thinkingVariables } from "../effort.ts";
+import { boolean, integer, string, wants } from "../fields.ts";
+
+const tokens = (description: string) => integer(-1, 2 ** 31, description);
+
+/** Fields of chat beside reasoning_effort, reasoning_budget and chat_template_kwargs, which count first. */
+export const thinkingFields = {
+  enable_thinking: boolean("SGLang's and DashScope's word for whether the model reasons."),
+  thinking_budget: tokens("DashScope's name of reasoning_budget."),
+  thinking_token_budget: tokens("vLLM's name of reasoning_budget."),
+  thinking: z.looseObject({
+    type: string("enabled or disabled; others say nothing."),
+    budget_tokens: tokens("The same as reasoning_budget."),
+  }, wants("an object")).nullish().meta({
+    description: "Whether the model reasons, as GLM's, Kimi's and DeepSeek's APIs are told.",
+  }),
+  reasoning: z.looseObject({
+    effort: string("The same as reasoning_effort."),
+    enabled: boolean("Whether the model reasons."),
+    max_tokens: tokens("The same as reasoning_budget."),
+  }, wants("an object")).nullish().meta({ description: "The same as OpenRouter is told it." }),
+};
+
+/** What a schema with {@link thinkingFields}, and m40's own fields beside them, gives of them. */
+export type ThinkingFields =
+  & { [F in keyof typeof thinkingFields]?: z.output<(typeof thinkingFields)[F]> }
+  & {
+    reasoning_effort?: string | null;
+    chat_template_kwargs?: Record<string, unknown> | null;
+    reasoning_budget?: number | null;
+  };
+
+/** What all of these fields say together. */
+export interface Thinking {
+  readonly effort?: string;
+  /** Variables for the template. */
+  readonly variables?: Record<string, unknown>;
+  /** Tokens of reasoning; -1 is no limit. */
+  readonly budget?: number;
+}
+
+/** Reads the fields, those of m40's own first. */
+export function thinkingOf(body: ThinkingFields): Thinking {
+  const { thinking, reasoning } = body;
+  const type = { enabled: true, disabled: false }[thinking?.type ?? ""];
+  const thinks = body.enable_thinking ?? type ?? reasoning?.enabled;
+  const variables = body.chat_template_kwargs ?? undefined;
+  return {
+    effort: body.reasoning_effort ?? reasoning?.effort ?? (thinks === false ? "none" : undefined),
+    variables: thinks == null ? variables : { ...thinkingVariables(thinks), ...variables },
+    budget: body.reasoning_budget ?? body.thinking_token_budget ?? body.thinking_budget ??
+      thinking?.budget_tokens ?? reasoning?.max_tokens ?? undefined,
+  };
+}
