@@ -97,7 +97,7 @@ Deno.test("what a chat cannot do is refused by name, rather than done otherwise"
   const cases: [Record<string, unknown>, string, RegExp][] = [
     [says([{ type: "text", text: "a" }, image]), "messages.0.content.1", /"image_url".*text alone/],
     [says([audio]), "messages.0.content.0", /"input_audio"/],
-    [{ tools: [tool, { type: "custom", custom: {} }] }, "tools.1.type", /"custom".*Send functions/],
+    [{ tools: [tool, { type: "plugin" }] }, "tools.1.type", /"plugin".*Send functions/],
     [{ functions: [tool.function] }, "functions", /older form of tools. Send tools/],
     [{ tools: [tool], tool_choice: { type: "allowed_tools" } }, "tool_choice", /"allowed_tools"/],
     [{ function_call: { name: "f" } }, "function_call", /not supported/],
@@ -106,10 +106,10 @@ Deno.test("what a chat cannot do is refused by name, rather than done otherwise"
     [{ web_search_options: {} }, "web_search_options", /not supported/],
     [
       {
-        messages: [...HELLO, { role: "assistant", tool_calls: [{ ...calls[0], type: "custom" }] }],
+        messages: [...HELLO, { role: "assistant", tool_calls: [{ ...calls[0], type: "plugin" }] }],
       },
       "messages.1.tool_calls.0.type",
-      /calls of the type "custom"|the string "custom"/,
+      /calls of the type "plugin"|the string "plugin"/,
     ],
     [
       {

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import type { FunctionCall } from "../server/openai/responses/item_schemas.ts";
 import type { ResponseObject } from "../server/openai/responses/response_schemas.ts";
-import { InputReader } from "../server/openai/responses/custom_input.ts";
+import { InputReader } from "../server/openai/custom_input.ts";
 import { startChat } from "./server_chat_fixture.ts";
 import { readError, type TestServer } from "./server_fixture.ts";
 import {

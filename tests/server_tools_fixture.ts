@@ -65,15 +65,27 @@ const ASKED = {
   max_tokens: 300,
 };
 
-/** Asks for a whole answer. */
+type Message = ChatCompletion["choices"][number]["message"];
+
+/** An answer that calls functions alone. */
+interface FunctionChat extends Omit<ChatCompletion, "choices"> {
+  readonly choices: readonly (Omit<ChatCompletion["choices"][number], "message"> & {
+    readonly message: Omit<Message, "tool_calls"> & { readonly tool_calls?: ChatToolCall[] };
+  })[];
+}
+
+/** Asks for a whole answer; its tools are functions. */
 export async function toolChat(
   server: TestServer,
   body: Record<string, unknown>,
-): Promise<ChatCompletion> {
+): Promise<FunctionChat> {
   const response = await server.post(CHAT, { ...ASKED, ...body });
   const text = await response.text();
   assertEquals(response.status, 200, text);
-  return ChatCompletion.parse(JSON.parse(text));
+  const answer = ChatCompletion.parse(JSON.parse(text));
+  const calls = answer.choices.flatMap(({ message }) => message.tool_calls ?? []);
+  assert(calls.every(({ type }) => type === "function"), text);
+  return answer as FunctionChat;
 }
 
 /** What one choice of a stream comes to. */
@@ -103,10 +115,10 @@ export async function streamedToolChat(
       one.pieces++;
       if (id !== undefined) {
         assertEquals([index, type], [one.calls.length, "function"]);
-        one.calls.push({ id, type: "function", function: { name: called.name!, arguments: "" } });
+        one.calls.push({ id, type: "function", function: { name: called!.name!, arguments: "" } });
       }
       assertEquals(index, one.calls.length - 1);
-      one.calls[index].function.arguments += called.arguments;
+      one.calls[index].function.arguments += called!.arguments;
     }
   }
   return all;

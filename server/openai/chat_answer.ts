@@ -1,14 +1,9 @@
-import type {
-  FinishReason,
-  Generation,
-  GenerationChunk,
-  Tokenizer,
-  ToolCallPiece,
-} from "../../engine/mod.ts";
+import type { FinishReason, Generation, GenerationChunk, Tokenizer } from "../../engine/mod.ts";
 import type { Answer } from "../answer.ts";
 import { cancelAll, chunksOf } from "../generations.ts";
 import { type Timings, timingsOf } from "../timings.ts";
 import { UsageSum } from "../usage.ts";
+import { type CallDelta, CustomCalls } from "./custom_calls.ts";
 import { chatLogprobs } from "./chat_logprobs.ts";
 import type { ChatChoice } from "./chat_schemas.ts";
 import type { AnswerHead } from "./head.ts";
@@ -22,26 +17,30 @@ export class ChatAnswer implements Answer {
   private readonly tokenizer?: Tokenizer;
   private readonly withUsage: boolean;
   private readonly withTimings: boolean;
+  private readonly calls: CustomCalls;
 
   /**
    * @param head What the answer and all its events begin with.
    * @param generations The choices, all of them of one prompt.
    * @param tokenizer Tells what tokens are called, where log-probabilities are wanted; else absent.
    * @param withUsage Whether the last event tells the usage, and the others that they do not.
+   * @param custom The names of the custom tools.
    * @param withTimings Whether the answer, or the first choice's last event, tells how long it took.
    */
   constructor(
     private readonly head: AnswerHead<"chat.completion" | "chat.completion.chunk">,
     private readonly generations: readonly Generation[],
-    { tokenizer, withUsage, withTimings = false }: {
+    { tokenizer, withUsage, withTimings = false, custom = new Set() }: {
       tokenizer?: Tokenizer;
       withUsage: boolean;
+      custom?: ReadonlySet<string>;
       withTimings?: boolean;
     },
   ) {
     this.tokenizer = tokenizer;
     this.withUsage = withUsage;
     this.withTimings = withTimings;
+    this.calls = new CustomCalls(custom);
     this.done = Promise.all(generations.map(({ done }) => done));
   }
 
@@ -62,7 +61,7 @@ export class ChatAnswer implements Answer {
       timings ??= this.timings(index, chunk);
       const choice = choices[index];
       choice.message.content += chunk.text;
-      addCalls(choice.message, chunk.toolCalls);
+      addCalls(choice.message, this.callDeltas(index, chunk));
       reasoning[index] += chunk.reasoning;
       if (chunk.finishReason !== undefined) {
         choice.finish_reason = finishOf(
@@ -100,7 +99,7 @@ export class ChatAnswer implements Answer {
         yield `${start}{"index":${index},"delta":${FIRST_DELTA},"logprobs":null,"finish_reason":null}${end}`;
       }
       if (chunk.toolCalls?.length) calling.add(index);
-      const delta = deltaOf(chunk);
+      const delta = deltaOf(chunk, this.callDeltas(index, chunk));
       const logprobs = this.logprobs(chunk);
       // Text that is held back needs no event.
       if (delta !== "{}" || logprobs !== "null") {
@@ -135,6 +134,10 @@ export class ChatAnswer implements Answer {
     cancelAll(this.generations);
   }
 
+  private callDeltas(choice: number, { toolCalls = [] }: GenerationChunk): CallDelta[] {
+    return toolCalls.flatMap((piece) => this.calls.delta(choice, piece) ?? []);
+  }
+
   private logprobs({ tokens }: GenerationChunk): string {
     if (this.tokenizer === undefined) return "null";
     const content = chatLogprobs(this.tokenizer, tokens);
@@ -152,30 +155,23 @@ function finishOf(reason: FinishReason, calls: boolean): ChatChoice["finish_reas
 }
 
 /** Puts pieces of calls together. */
-function addCalls(
-  message: ChatChoice["message"],
-  pieces: readonly ToolCallPiece[] = [],
-): void {
-  for (const { index, id = "", name = "", arguments: text } of pieces) {
+function addCalls(message: ChatChoice["message"], deltas: readonly CallDelta[]): void {
+  for (const { index, id = "", function: called, custom } of deltas) {
     const calls = message.tool_calls ??= [];
-    calls[index] ??= { id, type: "function", function: { name, arguments: "" } };
-    calls[index].function.arguments += text;
+    calls[index] ??= custom === undefined
+      ? { id, type: "function", function: { name: called?.name ?? "", arguments: "" } }
+      : { id, type: "custom", custom: { name: custom.name ?? "", input: "" } };
+    const call = calls[index];
+    if (call.type === "custom") call.custom.input += custom?.input ?? "";
+    else call.function.arguments += called?.arguments ?? "";
   }
 }
 
 /** What a chunk adds to the message, as JSON. */
-function deltaOf({ text, reasoning, toolCalls = [] }: GenerationChunk): string {
+function deltaOf({ text, reasoning }: GenerationChunk, calls: readonly CallDelta[]): string {
   const fields: string[] = [];
   if (reasoning !== "") fields.push(`"reasoning_content":${JSON.stringify(reasoning)}`);
   if (text !== "") fields.push(`"content":${JSON.stringify(text)}`);
-  if (toolCalls.length > 0) {
-    fields.push(`"tool_calls":${JSON.stringify(toolCalls.map(deltaOfCall))}`);
-  }
+  if (calls.length > 0) fields.push(`"tool_calls":${JSON.stringify(calls)}`);
   return `{${fields.join()}}`;
-}
-
-function deltaOfCall({ index, id, name, arguments: text }: ToolCallPiece) {
-  return name === undefined
-    ? { index, function: { arguments: text } }
-    : { index, id, type: "function", function: { name, arguments: text } };
 }

@@ -14,6 +14,7 @@ import { tokenLimit } from "../fields.ts";
 import { engineRequest } from "../sampling_fields.ts";
 import { ChatAnswer } from "./chat_answer.ts";
 import { chatRequest } from "./chat_messages.ts";
+import { customNames } from "./chat_tools.ts";
 import { ChatCompletionRequest } from "./chat_schemas.ts";
 import { refuseUnsupported } from "./chat_unsupported.ts";
 import { answerHead } from "./head.ts";
@@ -52,6 +53,7 @@ async function answerChat(
         tokenizer: body.logprobs ? model.engine.tokenizer : undefined,
         withUsage: body.stream_options?.include_usage ?? false,
         withTimings,
+        custom: customNames(body.tools),
       },
     );
   });

@@ -49,6 +49,39 @@ const CALL_SCHEMA = objectSchema(
   "function",
 );
 
+/** A call of a custom tool in a message. */
+const CUSTOM_CALL_SCHEMA = objectSchema(
+  {
+    id: { type: "string" },
+    type: { const: "custom" },
+    custom: objectSchema(
+      { name: { type: "string" }, input: { type: "string" } },
+      "name",
+      "input",
+    ),
+  },
+  "id",
+  "type",
+  "custom",
+);
+
+/** A custom tool; `readTools` has what it may be. */
+const CUSTOM_TOOL_SCHEMA = objectSchema(
+  {
+    type: { const: "custom" },
+    custom: objectSchema(
+      {
+        name: { type: "string", pattern: "^[A-Za-z0-9_.:/-]{1,128}$" },
+        description: { type: "string" },
+        format: { type: "object" },
+      },
+      "name",
+    ),
+  },
+  "type",
+  "custom",
+);
+
 /** A tool; `readTools` has what it may be. */
 const TOOL_SCHEMA = objectSchema(
   {
@@ -76,6 +109,11 @@ const CHOICE_SCHEMA = [
     },
     "type",
     "function",
+  ),
+  objectSchema(
+    { type: { const: "custom" }, custom: objectSchema({ name: { type: "string" } }, "name") },
+    "type",
+    "custom",
   ),
 ];
 
@@ -106,7 +144,9 @@ export const Message = z.object({
   refusal: ignored("What the assistant declined with."),
   tool_call_id: string("Which call a tool's message is the result of; it has to have one."),
   tool_calls: z.unknown().optional().meta({
-    anyOf: [{ type: "array", items: CALL_SCHEMA }, { type: "null" }],
+    anyOf: [{ type: "array", items: { anyOf: [CALL_SCHEMA, CUSTOM_CALL_SCHEMA] } }, {
+      type: "null",
+    }],
     description: "The tools that an assistant's message called.",
   }),
   function_call: z.unknown().optional().meta({
@@ -136,8 +176,10 @@ export const conversationFields = {
   ),
   ...thinkingFields,
   tools: z.array(z.unknown(), wants("an array")).nullish().meta({
-    items: TOOL_SCHEMA,
-    description: "Functions of the client's that the model may call; their arguments follow " +
+    items: { anyOf: [TOOL_SCHEMA, CUSTOM_TOOL_SCHEMA] },
+    description:
+      "Functions of the client's that the model may call, and custom tools, which get a text " +
+      "({type: custom, custom: {name, description, format}}). The arguments of functions follow " +
       "parameters, a JSON Schema. With strict, parameters that no grammar can see to are refused.",
   }),
   tool_choice: z.unknown().optional().meta({
@@ -244,13 +286,23 @@ export const ChatToolCall = z.strictObject({
 }).meta({ id: "ChatToolCall" });
 export type ChatToolCall = z.output<typeof ChatToolCall>;
 
+/** A call of a custom tool in an answer. */
+export const ChatCustomCall = z.strictObject({
+  id: z.string(),
+  type: z.literal("custom"),
+  custom: z.strictObject({
+    name: z.string(),
+    input: z.string().meta({ description: "What the tool is given: a text." }),
+  }),
+}).meta({ id: "ChatCustomCall" });
+
 /** One answer. */
 export const ChatChoice = z.strictObject({
   index: z.int().min(0),
   message: z.strictObject({
     role: z.literal("assistant"),
     content: z.string().nullable().meta({ description: "Null where only tools are called." }),
-    tool_calls: z.array(ChatToolCall).optional().meta({
+    tool_calls: z.array(z.union([ChatToolCall, ChatCustomCall])).optional().meta({
       description: "The tools that the model calls, where it calls some.",
     }),
     reasoning_content: z.string().optional().meta({
@@ -292,8 +344,10 @@ export const ChatCompletionChunk = z.strictObject({
       tool_calls: z.array(z.strictObject({
         index: z.int().min(0).meta({ description: "Which call of the answer it is of." }),
         id: z.string().optional(),
-        type: z.literal("function").optional(),
-        function: z.strictObject({ name: z.string().optional(), arguments: z.string() }),
+        type: z.enum(["function", "custom"]).optional(),
+        function: z.strictObject({ name: z.string().optional(), arguments: z.string() }).optional(),
+        custom: z.strictObject({ name: z.string().optional(), input: z.string() }).optional()
+          .meta({ description: "Of a custom tool's call, in the place of function." }),
       })).optional().meta({
         description:
           "What comes of calls; the id, the type and the name with a call's first piece.",

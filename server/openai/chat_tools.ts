@@ -3,6 +3,7 @@ import type { Tool, ToolCall, ToolChoice } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
 import { typeName } from "../fields.ts";
 import { wrongField } from "../parse_body.ts";
+import { customDescription, INPUT_SCHEMA, inputArguments } from "./custom_input.ts";
 import { argumentsText } from "../tool_arguments.ts";
 
 /**
@@ -17,12 +18,15 @@ export function readTools(tools: readonly unknown[] | null | undefined): Tool[] 
 }
 
 function readTool(tool: unknown, at: string): Tool {
-  const { type, function: named } = asObject(tool, at);
-  if (typeof type !== "string") throw wrongField(`${at}.type`, '"function"', type);
+  const { type, function: named, custom } = asObject(tool, at);
+  if (typeof type !== "string") throw wrongField(`${at}.type`, '"function" or "custom"', type);
+  if (type === "custom") return readCustomTool(custom, `${at}.custom`);
   if (type !== "function") {
     throw unsupported(
       `${at}.type`,
-      `${at}.type: tools of the type ${typeName(type)} are not supported. Send functions.`,
+      `${at}.type: tools of the type ${
+        typeName(type)
+      } are not supported. Send functions and custom tools.`,
     );
   }
   const place = `${at}.function`;
@@ -43,6 +47,38 @@ function readTool(tool: unknown, at: string): Tool {
   };
 }
 
+/** A custom tool: a function with one text to the model. */
+function readCustomTool(custom: unknown, at: string): Tool {
+  const { name, description, format } = asObject(custom, at);
+  if (typeof name !== "string") throw wrongField(`${at}.name`, "a string", name);
+  if (description != null && typeof description !== "string") {
+    throw wrongField(`${at}.description`, "a string", description);
+  }
+  const { type, grammar } = format == null
+    ? { type: "text" }
+    : asObject(format, `${at}.format`) as { type?: unknown; grammar?: unknown };
+  const isGrammar = type === "grammar";
+  return {
+    name,
+    description: customDescription(
+      description ?? undefined,
+      isGrammar ? { ...asObject(grammar, `${at}.format.grammar`), type } : { type },
+      isGrammar ? `${at}.format.grammar` : `${at}.format`,
+    ),
+    parameters: INPUT_SCHEMA,
+  };
+}
+
+/** The names of a body's custom tools. */
+export function customNames(tools: readonly unknown[] | null | undefined): ReadonlySet<string> {
+  return new Set(
+    (tools ?? []).flatMap((tool) => {
+      const { type, custom } = asObject(tool, "tools");
+      return type === "custom" ? [String((custom as { name?: unknown } | null)?.name)] : [];
+    }),
+  );
+}
+
 /**
  * Which tools are to be called.
  *
@@ -55,16 +91,16 @@ export function readToolChoice(choice: unknown): ToolChoice | undefined {
   if (typeof choice !== "object") {
     throw wrongField(at, '"none", "auto", "required" or a function by its name', choice);
   }
-  const { type, function: named } = asObject(choice, at);
-  if (type !== "function") {
+  const { type, ...named } = asObject(choice, at);
+  if (type !== "function" && type !== "custom") {
     throw unsupported(
       at,
       `${at}: the type ${typeName(type)} is not supported. Send ` +
         '{"type": "function", "function": {"name": "…"}}, "auto", "required" or "none".',
     );
   }
-  const { name } = asObject(named, `${at}.function`);
-  if (typeof name !== "string") throw wrongField(`${at}.function.name`, "a string", name);
+  const { name } = asObject(named[type], `${at}.${type}`);
+  if (typeof name !== "string") throw wrongField(`${at}.${type}.name`, "a string", name);
   return { name };
 }
 
@@ -81,12 +117,19 @@ export function readCalls(calls: unknown, at: string): ToolCall[] | undefined {
 }
 
 function readCall(call: unknown, at: string): ToolCall {
-  const { id, type, function: named } = asObject(call, at);
+  const { id, type, function: named, custom } = asObject(call, at);
   if (typeof id !== "string") throw wrongField(`${at}.id`, "a string", id);
+  if (type === "custom") {
+    const { name, input } = asObject(custom, `${at}.custom`);
+    if (typeof name !== "string") throw wrongField(`${at}.custom.name`, "a string", name);
+    return { id, name, arguments: inputArguments(argumentsText(input, `${at}.custom.input`)) };
+  }
   if (type != null && type !== "function") {
     throw unsupported(
       `${at}.type`,
-      `${at}.type: calls of the type ${typeName(type)} are not supported. Send those of functions.`,
+      `${at}.type: calls of the type ${
+        typeName(type)
+      } are not supported. Send those of functions and custom tools.`,
     );
   }
   const { name, arguments: given } = asObject(named, `${at}.function`);

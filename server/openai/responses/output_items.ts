@@ -1,6 +1,6 @@
 import type { GenerationChunk, Tokenizer } from "../../../engine/mod.ts";
 import { chatLogprobs } from "../chat_logprobs.ts";
-import { InputReader } from "./custom_input.ts";
+import { InputReader } from "../custom_input.ts";
 import { encodedReasoning } from "./encrypted_reasoning.ts";
 import {
   type FunctionCall,

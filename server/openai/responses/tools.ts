@@ -8,7 +8,7 @@ import type { Tool, ToolChoice } from "../../../engine/mod.ts";
 import { unsupported } from "../../errors.ts";
 import { describe, typeName } from "../../fields.ts";
 import { wrongField } from "../../parse_body.ts";
-import { INPUT_SCHEMA } from "./custom_input.ts";
+import { customDescription, INPUT_SCHEMA } from "../custom_input.ts";
 import type { ConversationFields, Tool as GivenTool } from "./request_schemas.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -50,7 +50,7 @@ export function readTools({ tools = [], tool_choice }: ConversationFields): Tool
   const given = new Map<string, GivenName>();
   const leftOut = new Set<string>();
   const add = (tool: GivenTool, at: string, namespace?: string) => {
-    const { name, description, parameters, strict } = tool;
+    const { name, parameters, strict } = tool;
     if (typeof name !== "string") throw wrongField(`${at}.name`, "a string", name);
     const full = toolName(name, namespace);
     const custom = tool.type === "custom";
@@ -60,13 +60,14 @@ export function readTools({ tools = [], tool_choice }: ConversationFields): Tool
       ...(custom ? { custom } : {}),
     });
     if (custom) {
-      const described = customDescription(tool, `${at}.format`);
+      const { description, format } = tool;
+      const described = customDescription(description ?? undefined, format, `${at}.format`);
       all.push({ name: full, description: described, parameters: INPUT_SCHEMA });
       return;
     }
     all.push({
       name: full,
-      description: description ?? undefined,
+      description: tool.description ?? undefined,
       parameters: parameters ?? undefined,
       strict: strict === true,
     });
@@ -79,21 +80,6 @@ export function readTools({ tools = [], tool_choice }: ConversationFields): Tool
     else refuseType(tool.type, at);
   }
   return { ...chosen(all, given, tool_choice), given, leftOut };
-}
-
-/** What a model is told of a custom tool: what its input is to be like, too, which it is not held to. */
-function customDescription({ description, format }: GivenTool, at: string): string | undefined {
-  const told = description ?? undefined;
-  if (format == null) return told;
-  const { type, syntax, definition } = fieldsOf(format, at);
-  if (type === "text") return told;
-  if (type !== "grammar") throw wrongField(`${at}.type`, '"text" or "grammar"', type);
-  if (typeof definition !== "string") {
-    throw wrongField(`${at}.definition`, "a string", definition);
-  }
-  const kind = syntax === "regex" ? "regular expression" : "grammar";
-  const grammar = `The input matches this ${kind}:\n${definition}`;
-  return told === undefined ? grammar : `${told}\n\n${grammar}`;
 }
 
 /** Functions that belong together: the model knows each by both names. */

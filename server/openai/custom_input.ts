@@ -4,6 +4,8 @@
  *
  * @module
  */
+import { isJsonObject } from "../../engine/json/json_number.ts";
+import { wrongField } from "../parse_body.ts";
 
 /** What the schema of a custom tool's function is. */
 export const INPUT_SCHEMA = {
@@ -12,6 +14,35 @@ export const INPUT_SCHEMA = {
   required: ["input"],
   additionalProperties: false,
 } as const;
+
+/**
+ * What a model is told of a custom tool: what its input is to be like, too, which it is not held to.
+ *
+ * @param format As responses have it: chat has a grammar's fields in one of their own.
+ * @param at Where the format stands in the body.
+ * @throws {HttpError} 400 for a format that cannot be read.
+ */
+export function customDescription(
+  description: string | undefined,
+  format: unknown,
+  at: string,
+): string | undefined {
+  if (format == null) return description;
+  const { type, syntax, definition } = fieldsOf(format, at);
+  if (type === "text") return description;
+  if (type !== "grammar") throw wrongField(`${at}.type`, '"text" or "grammar"', type);
+  if (typeof definition !== "string") {
+    throw wrongField(`${at}.definition`, "a string", definition);
+  }
+  const kind = syntax === "regex" ? "regular expression" : "grammar";
+  const grammar = `The input matches this ${kind}:\n${definition}`;
+  return description === undefined ? grammar : `${description}\n\n${grammar}`;
+}
+
+function fieldsOf(value: unknown, at: string): Record<string, unknown> {
+  if (isJsonObject(value)) return value;
+  throw wrongField(at, "an object", value);
+}
 
 /** The arguments that an input is to the model. */
 export function inputArguments(input: string): string {
