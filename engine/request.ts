@@ -7,7 +7,7 @@ import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
 import { M40Error, PromptTooLong } from "./errors.ts";
 import type { GenerationPlan } from "./generation.ts";
 import type { GenerationReport } from "./generation_report.ts";
-import type { BuiltNetworks, Constraint } from "./grammar/constraint.ts";
+import type { Constraint } from "./grammar/constraint.ts";
 import { Constraints } from "./grammar/constraints.ts";
 import { checkRange, type SamplingParameters, validateSampling } from "./sampling/parameters.ts";
 import type { Steering } from "./sampling/steering.ts";
@@ -118,31 +118,14 @@ export class RequestChecker {
     const { constraint: content, tools, format, signal } = request;
     const spaced = format !== undefined;
     if (tools !== undefined) {
-      const build = () => side.buildTools(tools, content, spaced);
-      await this.readyGrammar(toolConstraint(this.tokenizer, tools, content), build, signal);
+      await this.constraints.ready(
+        toolConstraint(this.tokenizer, tools, content),
+        (unwanted) => side.buildTools(tools, content, spaced, unwanted),
+        signal,
+      );
     } else if (content !== undefined) {
-      await this.readyGrammar(content, () => side.build(content, spaced), signal);
-    }
-  }
-
-  private async readyGrammar(
-    constraint: Constraint,
-    build: () => Promise<BuiltNetworks> | undefined,
-    signal?: AbortSignal,
-  ): Promise<void> {
-    const built = this.constraints.ready(constraint, build);
-    if (signal === undefined) return await built;
-    // Others may wait for the same: it goes on.
-    built.catch(() => {});
-    const left = Promise.withResolvers<never>();
-    left.promise.catch(() => {});
-    const abort = () => left.reject(new M40Error("cancelled", "the request was cancelled"));
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    try {
-      await Promise.race([built, left.promise]);
-    } finally {
-      signal.removeEventListener("abort", abort);
+      const build = (unwanted: AbortSignal) => side.build(content, spaced, unwanted);
+      await this.constraints.ready(content, build, signal);
     }
   }
 

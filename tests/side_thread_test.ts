@@ -216,3 +216,46 @@ Deno.test("only so much waits beside: more is told so at once", async () => {
   const codes = (await settled).map((one) => one.status === "rejected" ? one.reason.code : "");
   assertEquals(codes.filter((code) => code === "queue_full").length, 80 - 1 - 64);
 });
+
+Deno.test("grammars that nobody waits for any more are not built: others find room, and those who stay get theirs", async () => {
+  await withEngine({}, async (engine) => {
+    const asked = (least: number, signal?: AbortSignal) =>
+      engine.ready({
+        prompt: "a",
+        constraint: { kind: "regex", pattern: `(a{${least},200}b){1,20}` },
+        signal,
+      });
+    const codeOf = (work: Promise<unknown>) =>
+      work.then(() => "done", (error) => error instanceof M40Error ? error.code : String(error));
+    const all = new AbortController();
+    const left = Array.from({ length: 65 }, (_, i) => codeOf(asked(i, all.signal)));
+    // The first has begun, and another waits for the last but one.
+    const stays = codeOf(asked(63));
+    assertEquals(await codeOf(asked(70)), "queue_full");
+    all.abort();
+    assertEquals(new Set(await Promise.all(left)), new Set(["cancelled"]));
+    // As many find room as before, what was given up before it began and what goes on among them.
+    const again = [0, 1, 64, ...Array.from({ length: 60 }, (_, i) => 80 + i)];
+    const later = new AbortController();
+    const codes = again.map((least, i) => codeOf(asked(least, i < 3 ? undefined : later.signal)));
+    assertEquals(await stays, "done");
+    assertEquals(await Promise.all(codes.slice(0, 3)), ["done", "done", "done"]);
+    later.abort();
+    const others = await Promise.all(codes.slice(3));
+    assert(others.every((code) => code === "cancelled" || code === "done"), others.join());
+  });
+});
+
+Deno.test("a long text that nobody waits for any more takes no place beside", async () => {
+  const { metadata } = await readGguf(GOLDEN);
+  const side = new SideThread(metadata);
+  const text = { kind: "encode", text: "a b", addSpecial: false, parseSpecial: true } as const;
+  const left = new AbortController();
+  const all = Array.from({ length: 65 }, () => side.run(text, left.signal));
+  left.abort();
+  for (const one of await Promise.allSettled(all)) {
+    assertEquals(one.status === "rejected" && one.reason.code, "cancelled");
+  }
+  assert((await side.run(text)).length > 0);
+  await side.close();
+});

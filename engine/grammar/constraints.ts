@@ -16,6 +16,7 @@ import { KeptConstraints, type KeptLimits } from "./kept_constraints.ts";
 import { LazyMasks } from "./lazy_masks.ts";
 import type { TokenMasks } from "./masks.ts";
 import { Preparation } from "./preparation.ts";
+import { SharedWork } from "./shared_work.ts";
 import { terminalBytes } from "./token_terminals.ts";
 
 /** Turns the constraints of requests into steerings for one vocabulary. */
@@ -26,7 +27,7 @@ export class Constraints {
   private readonly guessTrust = new GuessTrust();
   private readonly lazyMasks: LazyMasks;
   /** Those that are being built elsewhere. */
-  private readonly building = new Map<string, Promise<void>>();
+  private readonly building = new Map<string, SharedWork<void>>();
 
   /** @param vocabSize Tokens that the model knows; the tokenizer may know fewer. */
   constructor(
@@ -102,25 +103,39 @@ export class Constraints {
    * Has a constraint built elsewhere, unless it is known: what {@link steering} does of it then takes little time.
    *
    * @param build Builds it, unless it gives nothing because it cannot; called once for those who ask for the same at
-   * the same time.
-   * @throws {M40Error} "invalid_request" naming what is wrong with it, "queue_full"; what `build` throws.
+   * the same time. Its signal is aborted when all of them have left: then it need not begin.
+   * @param signal Whoever asks leaves when it is aborted.
+   * @throws {M40Error} "invalid_request" naming what is wrong with it, "queue_full"; "cancelled" where the signal is
+   * aborted; what `build` throws.
    */
   async ready(
     constraint: Constraint,
-    build: () => Promise<BuiltNetworks> | undefined,
+    build: (unwanted: AbortSignal) => Promise<BuiltNetworks> | undefined,
+    signal?: AbortSignal,
   ): Promise<void> {
     const key = keyOf(constraint);
     if (this.kept.get(key) !== undefined) return;
     this.kept.requireRoom();
-    let building = this.building.get(key);
-    if (building === undefined) {
-      building = build()?.then((built) =>
-        this.kept.put(key, new CompiledConstraint(constraint, built))
-      ).finally(() => this.building.delete(key));
-      if (building === undefined) return;
-      this.building.set(key, building);
+    for (let going = this.building.get(key); going; going = this.building.get(key)) {
+      try {
+        return await going.wait(signal);
+      } catch (error) {
+        const isDropped = going.isUnwanted && !signal?.aborted && error instanceof M40Error &&
+          error.code === "cancelled";
+        if (!isDropped) throw error;
+        // All who had asked for it left before it was begun: it is asked for once more.
+        await going.ended;
+      }
     }
-    await building;
+    const work = new SharedWork(async (unwanted) => {
+      const built = await build(unwanted);
+      if (built !== undefined) this.kept.put(key, new CompiledConstraint(constraint, built));
+    });
+    this.building.set(key, work);
+    work.ended.then(() => {
+      if (this.building.get(key) === work) this.building.delete(key);
+    });
+    await work.wait(signal);
   }
 
   private preparationOf(automaton: Automaton): Preparation {

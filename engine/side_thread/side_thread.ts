@@ -30,8 +30,6 @@ interface Waiting {
   readonly transfer: readonly ArrayBuffer[];
   readonly resolve: (result: Results[keyof Results]) => void;
   readonly reject: (error: unknown) => void;
-  /** Whether nobody waits for it any more. */
-  left: boolean;
 }
 
 /**
@@ -61,28 +59,37 @@ export class SideThread {
     return this.worker !== undefined;
   }
 
-  /** The networks of a constraint; undefined where it cannot be posted. @throws What {@link run} throws. */
+  /**
+   * The networks of a constraint; undefined where it cannot be posted.
+   *
+   * @param unwanted Aborted when nobody wants them any more: what has not begun is left out; what has goes on, as
+   * its networks are kept.
+   * @throws What {@link run} throws.
+   */
   build(
     constraint: Constraint,
     spaced: boolean,
-    signal?: AbortSignal,
+    unwanted?: AbortSignal,
   ): Promise<BuiltNetworks> | undefined {
     if (constraint.kind === "made") return undefined;
     const job = { kind: "constraint", constraint: JSON.stringify(constraint), spaced } as const;
-    return this.run(job, signal);
+    return this.runIfWanted(job, unwanted);
   }
 
-  /** The networks of calls of tools; undefined where they cannot be posted. @throws What {@link run} throws. */
+  /** The same of calls of tools. */
   buildTools(
     { format, tools, choice, parallel }: ToolUse,
     content: Constraint | undefined,
     spaced: boolean,
-    signal?: AbortSignal,
+    unwanted?: AbortSignal,
   ): Promise<BuiltNetworks> | undefined {
     if (content?.kind === "made") return undefined;
     if (format !== GENERIC && !TOOL_FORMATS.includes(format)) return undefined;
     const use: PostedTools = { format: format.name, tools, choice, parallel, content };
-    return this.run({ kind: "tools", use: JSON.stringify(use), spaced } as const, signal);
+    return this.runIfWanted(
+      { kind: "tools", use: JSON.stringify(use), spaced } as const,
+      unwanted,
+    );
   }
 
   /**
@@ -96,26 +103,49 @@ export class SideThread {
     signal?: AbortSignal,
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<Results[J["kind"]]> {
-    if (this.closed) return Promise.reject(closedError());
     if (signal?.aborted) return Promise.reject(abortError());
-    if (this.waiting.length >= MOST_WAITING) {
-      return Promise.reject(
+    const one = this.queue(job, transfer);
+    // What has begun goes on; nobody waits for it.
+    return until(one.promise, signal, () => {
+      this.drop(one);
+      one.reject(abortError());
+    });
+  }
+
+  private runIfWanted<J extends Job>(
+    job: J,
+    unwanted?: AbortSignal,
+  ): Promise<Results[J["kind"]]> {
+    const one = this.queue(job);
+    return until(one.promise, unwanted, () => {
+      if (this.drop(one)) one.reject(abortError());
+    });
+  }
+
+  private queue<J extends Job>(
+    job: J,
+    transfer: readonly ArrayBuffer[] = [],
+  ): Waiting & { readonly promise: Promise<Results[J["kind"]]> } {
+    const { promise, resolve, reject } = Promise.withResolvers<Results[keyof Results]>();
+    const one = { job, transfer, resolve, reject, promise: promise as Promise<Results[J["kind"]]> };
+    if (this.closed) {
+      reject(closedError());
+    } else if (this.waiting.length >= MOST_WAITING) {
+      reject(
         new M40Error("queue_full", `${MOST_WAITING} requests wait for their grammars or tokens`),
       );
+    } else {
+      this.waiting.push(one);
+      this.next();
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Results[keyof Results]>();
-    const one: Waiting = { job, transfer, resolve, reject, left: false };
-    // What has begun goes on; nobody waits for it.
-    const abort = () => {
-      one.left = true;
-      reject(abortError());
-    };
-    signal?.addEventListener("abort", abort, { once: true });
-    this.waiting.push(one);
-    this.next();
-    return promise.finally(() => signal?.removeEventListener("abort", abort)) as Promise<
-      Results[J["kind"]]
-    >;
+    return one;
+  }
+
+  /** Leaves out what waits; false where it has begun. */
+  private drop(one: Waiting): boolean {
+    const at = this.waiting.indexOf(one);
+    if (at >= 0) this.waiting.splice(at, 1);
+    return at >= 0;
   }
 
   /** Ends the thread; what it does and what waits is cancelled. */
@@ -127,8 +157,7 @@ export class SideThread {
 
   private next(): void {
     if (this.current !== undefined) return;
-    let one: Waiting | undefined;
-    do one = this.waiting.shift(); while (one?.left);
+    const one = this.waiting.shift();
     if (one === undefined) return this.rest();
     clearTimeout(this.idle);
     this.current = one;
@@ -194,6 +223,16 @@ export class SideThread {
     if (!this.closed) this.next();
     await worker?.terminate();
   }
+}
+
+/** A promise, and what is done where a signal is aborted before it is settled. */
+function until<T>(
+  promise: Promise<T>,
+  signal: AbortSignal | undefined,
+  left: () => void,
+): Promise<T> {
+  signal?.addEventListener("abort", left, { once: true });
+  return promise.finally(() => signal?.removeEventListener("abort", left));
 }
 
 function closedError(): M40Error {

@@ -1,0 +1,43 @@
+import { M40Error } from "../errors.ts";
+
+/** Work that several may wait for. Where all of them have left, it is no longer wanted. */
+export class SharedWork<T> {
+  /** Resolves when the work is done, or has failed. */
+  readonly ended: Promise<void>;
+  private readonly result: Promise<T>;
+  private readonly unwanted = new AbortController();
+  private waiters = 0;
+
+  /** @param start Begins the work; its signal is aborted when nobody waits for it any more. */
+  constructor(start: (unwanted: AbortSignal) => Promise<T>) {
+    this.result = start(this.unwanted.signal);
+    // Whoever waits is told of an error; there may be nobody left.
+    this.ended = this.result.then(() => {}, () => {});
+  }
+
+  /** Whether all who waited have left. */
+  get isUnwanted(): boolean {
+    return this.unwanted.signal.aborted;
+  }
+
+  /**
+   * What the work gives.
+   *
+   * @param signal Whoever waits leaves when it is aborted.
+   * @throws {M40Error} "cancelled" where the signal is aborted; what the work throws.
+   */
+  async wait(signal?: AbortSignal): Promise<T> {
+    this.waiters++;
+    const left = Promise.withResolvers<never>();
+    left.promise.catch(() => {});
+    const leave = () => left.reject(new M40Error("cancelled", "the request was cancelled"));
+    if (signal?.aborted) leave();
+    signal?.addEventListener("abort", leave, { once: true });
+    try {
+      return await Promise.race([left.promise, this.result]);
+    } finally {
+      signal?.removeEventListener("abort", leave);
+      if (--this.waiters === 0) this.unwanted.abort();
+    }
+  }
+}
