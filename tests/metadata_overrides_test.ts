@@ -37,6 +37,11 @@ const TAKEN: readonly (readonly [text: string, key: string, wanted: MetadataEntr
   ["llama.novelty=str:int:3", "llama.novelty", text("int:3")],
   ["llama.novelty=float:[1,0.5]", "llama.novelty", arrayEntry("float32", [1, 0.5])],
   ["llama.novelty=bool:[true,false]", "llama.novelty", arrayEntry("bool", [true, false])],
+  [
+    "llama.novelty=int:[1234567890123456789,-2]",
+    "llama.novelty",
+    arrayEntry("int64", [1234567890123456789n, -2]),
+  ],
   ["llama.list=[3]", "llama.list", arrayEntry("int32", [3])],
   ["llama.list=[]", "llama.list", arrayEntry("int32", [])],
   ["llama.block_count=[2,2,2]", "llama.block_count", arrayEntry("uint32", [2, 2, 2])],

@@ -25,7 +25,7 @@ async function slowReader(server: TestServer): Promise<RawClient> {
   return await RawClient.connect(server.port, DOCS.repeat(100));
 }
 
-Deno.test("clients that do not read keep nobody out: the slowest of them gives way", async () => {
+Deno.test("clients that do not read keep nobody out: the slowest of them is evicted", async () => {
   await using server = await startServer({ app: KEY, maxConnections: 4 });
   const slow: RawClient[] = [];
   for (let i = 0; i < 20; i++) {

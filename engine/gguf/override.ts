@@ -1,5 +1,7 @@
 /** Values of a file's metadata that are given beside the file, in the place of its own. */
 import { M40Error } from "../errors.ts";
+import { JsonNumber } from "../json/json_number.ts";
+import { parseJson } from "../json/parse_json.ts";
 import { arrayEntry, entry } from "./entries.ts";
 import type { Gguf } from "./header.ts";
 import { Metadata, type MetadataEntry, quoteKey } from "./metadata.ts";
@@ -119,10 +121,12 @@ function scalarOf(text: string, type: ElementType): string | number | bigint | b
 }
 
 function listOf(text: string, type: ElementType): (string | number | bigint | boolean)[] {
-  const list: unknown = JSON.parse(text);
+  // With all digits of integers.
+  const list = parseJson(text);
   if (!Array.isArray(list)) throw new SyntaxError();
   return list.map((one) => {
-    if (typeof one === "object" || typeof one === "string" && type !== "string") {
+    const isOther = typeof one === "object" && !(one instanceof JsonNumber);
+    if (isOther || typeof one === "string" && type !== "string") {
       throw new SyntaxError();
     }
     if (type === "string" && typeof one !== "string") throw new SyntaxError();

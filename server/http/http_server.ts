@@ -8,7 +8,7 @@ import type { HttpLimits } from "./limits.ts";
 /** Connections over the limit that are told so at the same time; the first of more is closed. */
 const MAX_REFUSED = 16;
 
-/** Connections that give way at a time when the system has no descriptor for a new one. */
+/** Connections that are evicted at a time when the system has no descriptor for a new one. */
 const SHORTAGE_BATCH = 8;
 
 /** How often connections are looked through for those that take too long, in milliseconds. */
@@ -17,18 +17,18 @@ const CHECK_MS = 500;
 /** A check that comes so much too late, in milliseconds, shows that the server stood still. */
 const LATE_MS = 250;
 
-/** How long a client must have kept the server waiting before it can give way, in milliseconds. */
+/** How long a client must have kept the server waiting before it can be evicted, in milliseconds. */
 const SLOW_MS = 250;
 
 /** How long a connection is spared that is new, or has begun something new, in milliseconds. */
 const FRESH_MS = 250;
 
-/** What gives way to a new connection when there are too many, the first of them first. */
-const GIVE_WAY: readonly Phase[] = ["lingering", "idle", "head", "body"];
+/** What is evicted for a new connection when there are too many, the first of them first. */
+const EVICTED: readonly Phase[] = ["lingering", "idle", "head", "body"];
 
 /**
  * An HTTP/1.1 server that no client can keep from serving the others. Connections are bounded in number:
- * when there are as many as there may be, the one gives way that has been idle, or half-sent its
+ * when there are as many as there may be, the one is evicted that has been idle, or half-sent its
  * request, the longest, then the one that reads its answer the slowest; where all are being answered and
  * read, a new one is answered 503.
  */
@@ -55,7 +55,7 @@ export class HttpServer {
       accepted: (socket) => this.admit(socket),
       closed: () => this.closing,
       shortage: () => {
-        for (let i = 0; i < SHORTAGE_BATCH && this.giveWay(); i++);
+        for (let i = 0; i < SHORTAGE_BATCH && this.evict(); i++);
       },
     });
   }
@@ -96,7 +96,7 @@ export class HttpServer {
       // It was reset already.
       return socket.close();
     }
-    if (full && !this.giveWay()) {
+    if (full && !this.evict()) {
       this.keep(connection, this.refused, connection.refuse(tooMany(this.limits.connections)));
       if (this.refused.size > MAX_REFUSED) this.drop(this.refused.values().next().value!);
     } else {
@@ -118,7 +118,7 @@ export class HttpServer {
   }
 
   /** Closes the connection that can best be done without; false when all are being answered and read. */
-  private giveWay(): boolean {
+  private evict(): boolean {
     // What has only just come may not have been read yet: it goes after those that had their time.
     const chosen = this.leastBusy(performance.now() - FRESH_MS) ?? this.slowest() ??
       this.leastBusy(Infinity);
@@ -130,9 +130,9 @@ export class HttpServer {
   /** Of the connections that are not being answered the one that can best be done without, if it is that since long ago. */
   private leastBusy(before: number): Connection | undefined {
     let chosen: Connection | undefined;
-    let rank = GIVE_WAY.length;
+    let rank = EVICTED.length;
     for (const connection of this.connections) {
-      const at = GIVE_WAY.indexOf(connection.phase);
+      const at = EVICTED.indexOf(connection.phase);
       if (at < 0 || at > rank || connection.since > before) continue;
       if (at === rank && connection.since >= chosen!.since) continue;
       chosen = connection;
