@@ -28,6 +28,7 @@ export const samplingFields = {
     "Divides the positive and multiplies the negative logits of tokens that were there.",
     RANGES.repetition_penalty,
   ),
+  repeat_penalty: number("llama.cpp's name of repetition_penalty.", RANGES.repetition_penalty),
   frequency_penalty: number(
     "Taken from a token's logit for each time that it was drawn.",
     RANGES.frequency_penalty,
@@ -111,7 +112,7 @@ export function engineRequest(
     topK: fields.top_k ?? undefined,
     minP: fields.min_p ?? undefined,
     typicalP: fields.typical_p ?? undefined,
-    repetitionPenalty: fields.repetition_penalty ?? undefined,
+    repetitionPenalty: fields.repetition_penalty ?? fields.repeat_penalty ?? undefined,
     frequencyPenalty: fields.frequency_penalty ?? undefined,
     presencePenalty: fields.presence_penalty ?? undefined,
     repeatLastN: fields.repeat_last_n ?? undefined,

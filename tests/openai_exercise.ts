@@ -203,7 +203,7 @@ async function exerciseErrors(client: OpenAI, model: string): Promise<void> {
       () => client.chat.completions.create({ ...asked, ...more } as Chat),
       OpenAI.APIError,
     );
-  const range = await fails({ temperature: 9 });
+  const range = await fails({ temperature: 900 });
   assertEquals([range.status, range.param, range.code], [400, "temperature", "invalid_request"]);
   const tools = await fails({ functions: [{ name: "f" }] });
   assertEquals([tools.status, tools.param, tools.code], [400, "functions", "unsupported"]);

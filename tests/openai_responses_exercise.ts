@@ -208,7 +208,7 @@ async function exerciseErrors(client: OpenAI, model: string): Promise<void> {
       () => client.responses.create({ ...asked(model), ...more } as Asked),
       OpenAI.APIError,
     );
-  const range = await fails({ temperature: 9 });
+  const range = await fails({ temperature: 900 });
   assertEquals([range.status, range.param, range.code], [400, "temperature", "invalid_request"]);
   const tools = await fails({ tools: [{ type: "telepathy" }] });
   assertEquals([tools.status, tools.param, tools.code], [400, "tools.0.type", "unsupported"]);

@@ -295,7 +295,7 @@ Deno.test("what is not done is refused in words that name it, in Ollama's shape"
     ["/api/chat", { messages: "a" }, 400, /messages.*the string "a"/],
     ["/api/chat", { messages, think: 3 }, 400, /think/],
     ["/api/chat", { messages, options: { temperature: "hot" } }, 400, /options\.temperature/],
-    ["/api/chat", { messages, options: { temperature: 9 } }, 400, /temperature.*9/],
+    ["/api/chat", { messages, options: { temperature: 900 } }, 400, /temperature.*900/],
     ["/api/chat", { messages, options: { mirostat: 1 } }, 400, /mirostat/],
     ["/api/chat", { messages, options: { num_predict: 1.5 } }, 400, /options\.num_predict/],
     ["/api/chat", { messages, options: [] }, 400, /options/],

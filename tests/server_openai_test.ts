@@ -93,7 +93,7 @@ Deno.test("openai client: errors are its own classes, with param and code", asyn
   const client = clientOf(server);
   const create = (more: Record<string, unknown>) =>
     client.completions.create({ model: MODEL, prompt: "Hello", max_tokens: 2, ...more });
-  const range = await assertRejects(() => create({ temperature: 9 }), OpenAI.BadRequestError);
+  const range = await assertRejects(() => create({ temperature: 900 }), OpenAI.BadRequestError);
   assertEquals([range.param, range.type], ["temperature", "invalid_request_error"]);
   const long = await assertRejects(
     () => create({ prompt: Array(200).fill(5) }),

@@ -72,8 +72,25 @@ Deno.test("max_completion_tokens limits completions too, before max_tokens", asy
   assertEquals(await used({ max_completion_tokens: 3 }), 3);
   assertEquals(await used({ max_completion_tokens: 3, max_tokens: 5 }), 3);
   assertEquals(await used({ max_completion_tokens: null, max_tokens: 5 }), 5);
+  assertEquals(await used({ n_predict: 4 }), 4);
+  assertEquals(await used({ n_predict: 4, max_tokens: 5 }), 5);
   const wrong = await server.post("/v1/completions", { prompt: "a", max_completion_tokens: "3" });
   assertEquals((await readError(wrong, 400)).param, "max_completion_tokens");
+});
+
+Deno.test("llama.cpp's names count in OpenAI's routes too, as its own server has it", async () => {
+  await using server = await startChat();
+  const seeded = { ...RANDOM, seed: 3 };
+  const [free] = await textsOf(server, seeded);
+  const [held] = await textsOf(server, { ...seeded, repetition_penalty: 1.9 });
+  assert(held !== free);
+  assertEquals(await textsOf(server, { ...seeded, repeat_penalty: 1.9 }), [held]);
+  const both = { ...seeded, repeat_penalty: 1.1, repetition_penalty: 1.9 };
+  assertEquals(await textsOf(server, both), [held]);
+  const messages = [{ role: "user", content: "Hello" }];
+  const body = { messages, n_predict: 3, ...NO_END };
+  const { usage } = await (await server.post("/v1/chat/completions", body)).json();
+  assertEquals(usage.completion_tokens, 3);
 });
 
 Deno.test("seeds have 64 bits, and each of them counts", async () => {

@@ -45,7 +45,7 @@ const REFUSED: readonly (readonly [Record<string, unknown>, code: string, param:
   [{ previous_response_id: "r" }, "previous_response_not_found", "previous_response_id"],
   [{ previous_response_id: 5 }, "invalid_request", "previous_response_id"],
   [{ max_output_tokens: 0 }, "invalid_request", "max_output_tokens"],
-  [{ temperature: 9 }, "invalid_request", "temperature"],
+  [{ temperature: 900 }, "invalid_request", "temperature"],
   [{ top_logprobs: 21 }, "invalid_request", "top_logprobs"],
   [{ truncation: "middle" }, "invalid_request", "truncation"],
   [{ reasoning: { effort: "most" } }, "invalid_request", "reasoning.effort"],

@@ -72,7 +72,7 @@ async function requestsOf(
   const common = {
     ...engineRequest(body),
     ...conversation,
-    maxTokens: tokenLimit(body.max_completion_tokens ?? body.max_tokens),
+    maxTokens: tokenLimit(body.max_completion_tokens ?? body.max_tokens ?? body.n_predict),
     topLogprobs: body.logprobs ? body.top_logprobs ?? 0 : undefined,
     signal: ends.signal,
     onReport: ends.onReport,

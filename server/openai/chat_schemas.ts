@@ -202,6 +202,7 @@ export const ChatCompletionRequest = z.object({
     "Tokens sampled at most, reasoning included; absent: as many as the context has room for.",
   ),
   max_tokens: mostTokens("The older name of max_completion_tokens, which counts first."),
+  n_predict: mostTokens("llama.cpp's name of it, which counts last."),
   reasoning_budget: integer(
     -1,
     2 ** 31,

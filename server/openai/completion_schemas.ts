@@ -26,6 +26,7 @@ export const CompletionRequest = z.object({
     `Tokens sampled at most; default ${DEFAULT_MAX_TOKENS}. 0 samples none: an empty text, and the prompt where ` +
       "echo is true.",
   ),
+  n_predict: mostTokens("llama.cpp's name of max_tokens, which counts first."),
   n: integer(
     1,
     MAX_N,

@@ -52,7 +52,10 @@ function requestsOf(
 ): GenerateRequest[] {
   const common: Omit<GenerateRequest, "prompt"> = {
     ...engineRequest(body),
-    maxTokens: tokenLimit(body.max_completion_tokens ?? body.max_tokens, DEFAULT_MAX_TOKENS),
+    maxTokens: tokenLimit(
+      body.max_completion_tokens ?? body.max_tokens ?? body.n_predict,
+      DEFAULT_MAX_TOKENS,
+    ),
     parseSpecial: body.parse_special ?? true,
     // Candidates are compared by them.
     topLogprobs: body.logprobs ?? (candidates > n ? 0 : undefined),

@@ -277,7 +277,7 @@ def exercise_tools():
 
 def exercise_errors():
     cases = [
-        ({"temperature": 9}, openai.BadRequestError, "temperature", "invalid_request"),
+        ({"temperature": 900}, openai.BadRequestError, "temperature", "invalid_request"),
         ({"messages": []}, openai.BadRequestError, "messages", "invalid_request"),
         ({"tools": [{"type": "web"}]}, openai.BadRequestError, "tools.0.type", "unsupported"),
         ({"model": "nobody"}, openai.NotFoundError, "model", "model_not_found"),

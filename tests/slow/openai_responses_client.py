@@ -224,7 +224,7 @@ def exercise_tools():
 
 def exercise_errors():
     cases = [
-        ({"temperature": 9}, openai.BadRequestError, "temperature", "invalid_request"),
+        ({"temperature": 900}, openai.BadRequestError, "temperature", "invalid_request"),
         ({"background": True}, openai.BadRequestError, "background", "unsupported"),
         (
             {"previous_response_id": "resp_x"},
