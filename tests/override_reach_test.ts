@@ -134,7 +134,7 @@ Deno.test("m40 pull says how to fetch a file that wants an override, which then 
   await (await Rewritten.of("llama")).set("%s.final_logit_softcapping", f32(30)).write(path);
   const refused = await m40(home, ["pull", path]);
   assertEquals(refused.code, 1);
-  assertMatch(refused.stderr, /--override (\S+); for that, --force fetches/);
+  assertMatch(refused.stderr, /_softcapping is 30: .*--override \S+; for that, --force fetches/);
   assertEquals((await m40(home, ["pull", path, "--force"])).code, 0);
   const [, repair] = /--override (\S+);/.exec(refused.stderr)!;
   const asked = ["eval", "capped", "--tokens", "1"];

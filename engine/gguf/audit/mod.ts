@@ -77,5 +77,6 @@ export function unknownKeysWarning(keys: readonly string[]): string[] {
 }
 
 function shown({ type, value }: MetadataEntry): string {
-  return typeof value === "object" ? `an ${type} of ${value.length}` : quoteKey(String(value));
+  if (typeof value === "object") return `an ${type} of ${value.length}`;
+  return typeof value === "string" ? quoteKey(value) : String(value);
 }
