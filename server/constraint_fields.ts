@@ -9,7 +9,7 @@ import { isJsonObject } from "../engine/json/json_number.ts";
 import { parseJson } from "../engine/json/parse_json.ts";
 import type { Constraint } from "../engine/mod.ts";
 import { HttpError, unsupported } from "./errors.ts";
-import { boolean, describe, string, strings, wants } from "./fields.ts";
+import { boolean, describe, string, strings, typeName, wants } from "./fields.ts";
 
 const anything = (description: string) => z.unknown().optional().meta({ description });
 
@@ -172,8 +172,8 @@ function* formatConstraint(format: ConstraintFields["response_format"]): Generat
   } else {
     throw unsupported(
       param,
-      `response_format ${
-        describe(format.type)
+      `response_format: the type ${
+        typeName(format.type)
       } is not supported. Ask for "json_schema" or "json_object", or send a grammar.`,
     );
   }

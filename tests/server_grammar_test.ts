@@ -146,6 +146,11 @@ Deno.test("what is wrong with a constraint is a 400 that names the field and the
     [{ guided_whitespace_pattern: " " }, "guided_whitespace_pattern", /not supported/],
     [{ response_format: { type: "json_schema" } }, "response_format.json_schema", /got nothing/],
     [
+      { response_format: { type: "xml" } },
+      "response_format",
+      /^response_format: the type "xml" is not supported\. Ask for "json_schema"/,
+    ],
+    [
       { response_format: { type: "json_schema", json_schema: { name: "a" } } },
       "response_format.json_schema",
       /schema/,
