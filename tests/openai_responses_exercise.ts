@@ -195,11 +195,9 @@ async function exerciseTools(client: OpenAI, model: string): Promise<void> {
     previous = made.id;
     next = [{ type: "function_call_output", call_id: call.call_id, output: "3" }];
   }
-  const lost = await assertRejects(
-    () => client.responses.create(asked(model, { input: next })),
-    OpenAI.BadRequestError,
-  );
-  assertEquals(lost.param, "input");
+  // A client that cut its conversation sends results without their calls.
+  const cut = await client.responses.create(asked(model, { input: next }));
+  assert(cut.output.length > 0);
 }
 
 async function exerciseErrors(client: OpenAI, model: string): Promise<void> {
