@@ -247,8 +247,14 @@ export class Engine {
       await turns.next();
       // What is too long is refused, or cut before it is encoded.
       const isLong = typeof text === "string" && text.length >= LONG_TEXT && !options.truncate;
-      const encoded = isLong ? Array.from(await this.encode(text, {}, options.signal)) : text;
-      tokens.push(requests.embeddingTokens(encoded, options.truncate));
+      if (!isLong) {
+        tokens.push(requests.embeddingTokens(text, options.truncate));
+        continue;
+      }
+      // Millions of tokens are counted before anything is made of them.
+      const encoded = await this.encode(text, {}, options.signal);
+      requests.checkEmbeddingLength(encoded.length);
+      tokens.push(requests.embeddingTokens(Array.from(encoded)));
     }
     const services = { queue, pooling, maxRunning };
     return {

@@ -282,18 +282,22 @@ export class RequestChecker {
         "input",
       );
     }
+    if (!truncate) this.checkEmbeddingLength(tokens.length);
     if (tokens.length <= most) return tokens;
-    if (!truncate) {
-      throw new M40Error(
-        "context_length_exceeded",
-        `a text has ${tokens.length} tokens; the context has ${most}. Shorten it${this.contextAdvice()}.`,
-        "input",
-      );
-    }
     const end = tokens.slice(-1).filter((token) =>
       this.tokenizer.addEos && token === this.tokenizer.eos
     );
     return [...tokens.slice(0, most - end.length), ...end];
+  }
+
+  /** @throws {M40Error} "context_length_exceeded" for a text of more tokens than the context has. */
+  checkEmbeddingLength(tokens: number): void {
+    if (tokens <= this.contextTokens) return;
+    throw new M40Error(
+      "context_length_exceeded",
+      `a text has ${tokens} tokens; the context has ${this.contextTokens}. Shorten it${this.contextAdvice()}.`,
+      "input",
+    );
   }
 
   /** Checks token ids that come from outside. */

@@ -11,6 +11,7 @@ import {
   startServer,
   until,
 } from "./server_fixture.ts";
+import { ENDLESS_TEMPLATE } from "./render_jobs.ts";
 
 /** A user's message with this content. */
 const says = (content: unknown) => ({ messages: [{ role: "user", content }] });
@@ -222,8 +223,7 @@ Deno.test("a chat's deadline is 504, or an event after what was drawn", async ()
 });
 
 Deno.test("a deadline counts the time of the template, and the error says what was under way", async () => {
-  const loop = "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}";
-  await using server = await startChat({ app: { timeoutMs: 60 } }, loop);
+  await using server = await startChat({ app: { timeoutMs: 60 } }, ENDLESS_TEMPLATE);
   for (const path of [CHAT, "/apply-template"]) {
     const error = await readError(await server.post(path, { messages: HELLO }), 504);
     assertEquals(error.code, "timeout");
