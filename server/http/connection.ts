@@ -5,9 +5,13 @@ import { HeadScanner, malformed, parseHead, type RequestHead } from "./head.ts";
 import { Incoming } from "./incoming.ts";
 import type { HttpLimits } from "./limits.ts";
 import { errorBytes } from "./response_bytes.ts";
+import { shareTurn } from "./turn_share.ts";
 
 const LF = 10;
 const CR = 13;
+
+/** What a request counts in a turn of the event loop, besides its bytes: see {@link shareTurn}. */
+const REQUEST_BYTES = 8 * 1024;
 
 /** What whoever still reads a request of a closed connection gets: one for all, as none is answered. */
 const CLOSED = new HttpError(400, "incomplete_body", "The connection was closed.");
@@ -197,8 +201,11 @@ export class Connection implements BodyHolder {
     }
     if (head === undefined) return false;
     this.exchange = new Exchange(this, head, this.handler);
+    const before = this.written;
     const again = await this.exchange.run();
     this.exchange = undefined;
+    // Many small requests hold up others as much as a large one.
+    await shareTurn(REQUEST_BYTES + this.written - before);
     if (again) this.enter("idle", this.limits.keepAliveMs);
     return again;
   }

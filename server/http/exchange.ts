@@ -5,6 +5,7 @@ import type { Incoming } from "./incoming.ts";
 import type { HttpLimits } from "./limits.ts";
 import { RequestBody } from "./request_body.ts";
 import { chunkOf, CONTINUE, LAST_CHUNK, responseHead, wholeResponse } from "./response_bytes.ts";
+import { shareTurn } from "./turn_share.ts";
 
 /** What a handler is given beside the request. */
 export interface Client {
@@ -151,6 +152,7 @@ export class Exchange implements Client {
         const piece = await body.read();
         if (piece !== undefined) {
           connection.holdBody(piece.length);
+          await shareTurn(piece.length);
           controller.enqueue(piece);
         }
         if (body.complete) {
@@ -188,6 +190,8 @@ export class Exchange implements Client {
         const { done, value } = await events.read();
         if (done) break;
         await connection.write(framing === "chunked" ? chunkOf(value) : value);
+        const turn = shareTurn(value.length);
+        if (turn !== undefined) await turn;
       }
       if (framing === "chunked") await connection.write(LAST_CHUNK);
     } catch (error) {
