@@ -5,12 +5,12 @@ import { HeadScanner, malformed, parseHead, type RequestHead } from "./head.ts";
 import { Incoming } from "./incoming.ts";
 import type { HttpLimits } from "./limits.ts";
 import { errorBytes } from "./response_bytes.ts";
-import { shareTurn } from "./turn_share.ts";
+import { TurnShare } from "./turn_share.ts";
 
 const LF = 10;
 const CR = 13;
 
-/** What a request counts in a turn of the event loop, besides its bytes: see {@link shareTurn}. */
+/** What a request counts in a turn of the event loop, besides its bytes: see {@link TurnShare}. */
 const REQUEST_BYTES = 8 * 1024;
 
 /** What whoever still reads a request of a closed connection gets: one for all, as none is answered. */
@@ -35,6 +35,8 @@ export class Connection implements BodyHolder {
   /** Bytes that were written. */
   private written = 0;
   private exchange?: Exchange;
+  /** Its part of the event loop's turns. */
+  readonly turns = new TurnShare();
   private writes = 0;
   private closed = false;
 
@@ -205,7 +207,7 @@ export class Connection implements BodyHolder {
     const again = await this.exchange.run();
     this.exchange = undefined;
     // Many small requests hold up others as much as a large one.
-    await shareTurn(REQUEST_BYTES + this.written - before);
+    await this.turns.take(REQUEST_BYTES + this.written - before);
     if (again) this.enter("idle", this.limits.keepAliveMs);
     return again;
   }

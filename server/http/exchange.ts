@@ -5,7 +5,7 @@ import type { Incoming } from "./incoming.ts";
 import type { HttpLimits } from "./limits.ts";
 import { RequestBody } from "./request_body.ts";
 import { chunkOf, CONTINUE, LAST_CHUNK, responseHead, wholeResponse } from "./response_bytes.ts";
-import { shareTurn } from "./turn_share.ts";
+import type { TurnShare } from "./turn_share.ts";
 
 /** What a handler is given beside the request. */
 export interface Client {
@@ -39,6 +39,7 @@ export interface ExchangeConnection {
   readonly limits: HttpLimits;
   /** Whether no further request is read. */
   readonly ending: boolean;
+  readonly turns: TurnShare;
   enter(phase: Phase, patienceMs: number): void;
   extendBody(patienceMs: number): void;
   /** So many bytes more of the body are held. */
@@ -152,7 +153,7 @@ export class Exchange implements Client {
         const piece = await body.read();
         if (piece !== undefined) {
           connection.holdBody(piece.length);
-          await shareTurn(piece.length);
+          await connection.turns.take(piece.length);
           controller.enqueue(piece);
         }
         if (body.complete) {
@@ -190,7 +191,7 @@ export class Exchange implements Client {
         const { done, value } = await events.read();
         if (done) break;
         await connection.write(framing === "chunked" ? chunkOf(value) : value);
-        const turn = shareTurn(value.length);
+        const turn = connection.turns.take(value.length);
         if (turn !== undefined) await turn;
       }
       if (framing === "chunked") await connection.write(LAST_CHUNK);
