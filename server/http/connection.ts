@@ -204,10 +204,12 @@ export class Connection implements BodyHolder {
     if (head === undefined) return false;
     this.exchange = new Exchange(this, head, this.handler);
     const before = this.written;
-    const again = await this.exchange.run();
+    const mayGoOn = await this.exchange.run();
     this.exchange = undefined;
     // Many small requests hold up others as much as a large one.
     await this.turns.take(REQUEST_BYTES + this.written - before);
+    // The server may have been told to end meanwhile.
+    const again = mayGoOn && !this.ending;
     if (again) this.enter("idle", this.limits.keepAliveMs);
     return again;
   }
