@@ -51,7 +51,7 @@ export interface RenderJob {
 export interface Rendered {
   /** The text, with its marks. */
   readonly text: string;
-  /** The name of the format in which the model writes its calls; absent: it is told of no tools. */
+  /** The name of the format in which the model writes its calls; absent: the prompt shows it no tools. */
   readonly toolFormat?: string;
   /** What was found out about the template, where that was asked for. */
   readonly abilities?: TemplateDescription;

@@ -11,7 +11,7 @@ export class SharedWork<T> {
   /** @param start Begins the work; its signal is aborted when nobody waits for it any more. */
   constructor(start: (unwanted: AbortSignal) => Promise<T>) {
     this.result = start(this.unwanted.signal);
-    // Whoever waits is told of an error; there may be nobody left.
+    // Whoever waits gets the error; there may be nobody left.
     this.ended = this.result.then(() => {}, () => {});
   }
 

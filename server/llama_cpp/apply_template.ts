@@ -40,7 +40,8 @@ export const AppliedTemplate = z.strictObject({
   prompt: z.string().meta({ description: "What the model would read." }),
   dialect: z.enum(DIALECTS).meta({ description: "Whose body it was taken for, by its fields." }),
   call_format: z.string().nullable().meta({
-    description: "The format in which the model is to write calls; null: it is told of no tools.",
+    description:
+      "The format in which the model is to write calls; null: the prompt shows it no tools.",
   }),
   abilities: z.strictObject({
     shows_messages: takes("Whether the template shows what a user says."),

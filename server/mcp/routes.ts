@@ -143,7 +143,7 @@ export function mcpRoutes(
 /**
  * The tools, for whom they are; undefined where there are no servers.
  *
- * A tool may do anything on this machine, so pages of origins that `--cors` lets in are refused as well, and so are
+ * A tool may do anything on this machine, so pages of origins that `--cors` allows are refused as well, and so are
  * browser extensions and desktop programs, whose origins have a scheme of their own.
  *
  * @throws {HttpError} 403 for any other origin than the server's own.

@@ -16,7 +16,7 @@ export const INPUT_SCHEMA = {
 } as const;
 
 /**
- * What a model is told of a custom tool: what its input is to be like, too, which it is not held to.
+ * What the prompt says of a custom tool. That includes the form of its input, which nothing enforces.
  *
  * @param format As responses have it: chat has a grammar's fields in one of their own.
  * @param at Where the format stands in the body.

@@ -1,5 +1,5 @@
 /**
- * Fields of other servers that change the answer or what is told of it, and that m40 does not do.
+ * Fields of other servers that change the answer or what it reports, and that m40 does not support.
  *
  * @module
  */

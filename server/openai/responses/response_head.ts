@@ -58,7 +58,7 @@ function shownFormat(format: TextFormat | null | undefined): ResponseObject["tex
   return { type: "json_schema", name: name ?? "answer", ...described, schema, strict: true };
 }
 
-/** Types of tools that a model is told of. */
+/** Types of tools that the prompt shows to the model. */
 const TOLD: ReadonlySet<string> = new Set(["function", "custom", "namespace"]);
 
 /** A tool as OpenAI shows it: with what was left out, and without what says nothing here. */
