@@ -115,10 +115,12 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
     const dialect = dialectOf(c.req.path, (name) => c.req.header(name));
     c.set("dialect", dialect);
     await next();
-    for (const [name, value] of Object.entries(dialect.headers ?? {})) c.header(name, value);
+    // Set on the answer itself: Hono's own `header` makes a copy of it.
+    const { headers, status } = c.res;
+    for (const [name, value] of Object.entries(dialect.headers ?? {})) headers.set(name, value);
     const prefix = c.get("prefix");
-    if (prefix !== undefined) c.header(PREFIX_HEADER, prefix);
-    metrics.response(c.res.status);
+    if (prefix !== undefined) headers.set(PREFIX_HEADER, prefix);
+    metrics.response(status);
   });
   const allowed = new AllowedOrigins(options.corsOrigins ?? []);
   // Decided once: where nothing is traced, nothing is spent on it.

@@ -5,7 +5,7 @@
  * @module
  */
 import { JsonNumber } from "../engine/json/json_number.ts";
-import { type JsonLimits, parseWhole } from "../engine/json/parse_json.ts";
+import { type BearableLoss, type JsonLimits, parseWhole } from "../engine/json/parse_json.ts";
 
 /** Fields of bodies whose numbers keep their digits. */
 const EXACT_FIELDS: ReadonlySet<string> = new Set([
@@ -25,6 +25,15 @@ const EXACT_FIELDS: ReadonlySet<string> = new Set([
   "arguments",
 ]);
 
+/**
+ * What most bodies lose by `JSON.parse`, and nobody misses: Python's clients write a temperature as 1.0, and every key
+ * of a `logit_bias` is an integer.
+ */
+const BEARABLE: BearableLoss = {
+  ofNumbers: (field) => !EXACT_FIELDS.has(field),
+  ofOrder: (field) => field === "logit_bias",
+};
+
 /** Digits of a seed that are read. */
 const MOST_SEED_DIGITS = 40;
 /** What a body may have, whatever its bytes: it is read in one piece, and others wait for that. */
@@ -43,7 +52,7 @@ const LIMITS: JsonLimits = {
  * @throws {SyntaxError} for what is no JSON, {@link JsonTooMuch} for what has more than a body may.
  */
 export function exactBody(text: string): unknown {
-  const { value, isPlain } = parseWhole(text, LIMITS);
+  const { value, isPlain } = parseWhole(text, LIMITS, BEARABLE);
   if (isPlain) return value;
   // Its members are changed in their places, without a call a level: it may be nested as deeply as JSON can be.
   const body = [value];

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/ass
 import fc from "fast-check";
 import { JsonNumber } from "../engine/json/json_number.ts";
 import { mapMembers, orderedObject } from "../engine/json/ordered_object.ts";
-import { MOST_LEVELS, parseJson } from "../engine/json/parse_json.ts";
+import { MOST_LEVELS, parseJson, parseWhole } from "../engine/json/parse_json.ts";
 
 const written = (text: string) => JSON.stringify(parseJson(text));
 
@@ -140,4 +140,31 @@ Deno.test("JSON: an object in order is changed and copied like others", () => {
   object.b = 5;
   assertEquals(JSON.stringify(object), '{"b":5,"2":3,"1":4}');
   assertEquals(JSON.stringify(mapMembers(object, (value) => [value])), '{"b":[5],"2":[3],"1":[4]}');
+});
+
+Deno.test("JSON: a text is read once where nobody misses what is lost, and no value of it changes elsewhere", () => {
+  const bearable = {
+    ofNumbers: (member: string) => member !== "messages",
+    ofOrder: (member: string) => member === "logit_bias",
+  };
+  const cases: [text: string, isPlain: boolean][] = [
+    ['{"temperature":1.0,"top_p":-0.50,"options":{"messages":[1.0]}}', true],
+    ['{"a":"messages","b":["messages",1.0],"messages":[1],"c":1e5}', true],
+    ['{"messages":[{"n":1.0}],"temperature":1}', false],
+    ['{"temperature":1.0, "messages" : 1.0}', false],
+    ['{"m\\u0065ssages":[1.0]}', false],
+    ['{"logit_bias":{"9":1.0,"2":-100,"a":{"1":0}}}', true],
+    ['{"logit_bias":{"9":1},"other":{"9":1,"2":1}}', false],
+    ['{"9":1,"temperature":1.0}', false],
+    // Seeds of 64 bits.
+    ['{"seed":9007199254740993}', false],
+    ['{"options":{"seed":-9007199254740993}}', false],
+    ['{"n":900719925474099.5}', true],
+    ["[1.0]", false],
+  ];
+  for (const [text, isPlain] of cases) {
+    const read = parseWhole(text, undefined, bearable);
+    assertEquals(read.isPlain, isPlain, text);
+    assertEquals(read.value, isPlain ? JSON.parse(text) : parseJson(text), text);
+  }
 });

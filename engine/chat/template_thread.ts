@@ -59,7 +59,7 @@ export class TemplateThread {
       await thread.next(
         START_LIMIT_MS,
         START_LIMIT_MS,
-        noThread(`it was not there after ${START_LIMIT_MS} ms`),
+        () => noThread(`it was not there after ${START_LIMIT_MS} ms`),
       );
       return thread;
     } catch (error) {
@@ -82,7 +82,7 @@ export class TemplateThread {
   async run(job: RenderJob): Promise<Rendered> {
     if (this.reason !== undefined) throw this.reason;
     this.worker.postMessage(postedJob(job));
-    const late = tookTooMuch(`took more than ${TIME_LIMIT_MS} ms`);
+    const late = () => tookTooMuch(`took more than ${TIME_LIMIT_MS} ms`);
     const reply = await this.next(TIME_LIMIT_MS, CLOCK_LIMIT_MS, late) as RenderReply;
     if ("text" in reply) return reply;
     throw failureOf(reply);
@@ -95,12 +95,13 @@ export class TemplateThread {
   }
 
   /**
-   * The next message. If none comes in time, the thread is lost, for the reason that is given.
+   * The next message. If none comes in time, the thread is lost, for the reason that `late` makes: an error is dear,
+   * and most messages come in time.
    *
    * @param limitMs Milliseconds of a processor.
    * @param mostMs Milliseconds by the clock.
    */
-  private async next(limitMs: number, mostMs: number, late: M40Error): Promise<Message> {
+  private async next(limitMs: number, mostMs: number, late: () => M40Error): Promise<Message> {
     if (this.reason !== undefined) throw this.reason;
     this.waiting = Promise.withResolvers();
     const clock = new WorkClock();
@@ -108,7 +109,7 @@ export class TemplateThread {
       const left = clock.left(limitMs, mostMs);
       timer = left > 0
         ? setTimeout(look, Math.max(left, GRACE_MS))
-        : setTimeout(() => this.lose(late), GRACE_MS);
+        : setTimeout(() => this.lose(late()), GRACE_MS);
     };
     let timer = setTimeout(look, limitMs);
     try {

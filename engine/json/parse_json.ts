@@ -24,6 +24,14 @@ export interface JsonLimits {
   readonly lost: number;
 }
 
+/** Which members of the outermost object bear a loss: nobody tells the difference. */
+export interface BearableLoss {
+  /** Whether doubles do for the numbers in a member, whole ones beyond 2^53 left out. */
+  readonly ofNumbers: (member: string) => boolean;
+  /** Whether the keys in a member may stand in any order. */
+  readonly ofOrder: (member: string) => boolean;
+}
+
 /** A text that has more than it may. */
 export class JsonTooMuch extends Error {
   override readonly name = "JsonTooMuch";
@@ -43,13 +51,15 @@ export function parseJson(text: string): unknown {
  * The same, and whether `JSON.parse` gives the same value: then no {@link JsonNumber} is in it.
  *
  * @param limits What the text may have; absent: as much as it has.
+ * @param bearable Where the value may be that of `JSON.parse` although it loses something; absent: nowhere.
  * @throws {SyntaxError} as {@link parseJson}; {@link JsonTooMuch}, before the text is read.
  */
 export function parseWhole(
   text: string,
   limits?: JsonLimits,
+  bearable?: BearableLoss,
 ): { readonly value: unknown; readonly isPlain: boolean } {
-  const loses = look(text, limits);
+  const loses = look(text, limits, bearable);
   // It checks the text, too: what reads it once more need not.
   const value = JSON.parse(text);
   return { value: loses ? read(text) : value, isPlain: !loses };
@@ -63,9 +73,14 @@ const isDigit = (code: number) => code >= 0x30 && code <= 0x39;
 const isBetween = (code: number) =>
   code === 0x20 || code === 0x2c || code === 0x3a || (code >= 0x09 && code <= 0x0d);
 
-/** Whether `JSON.parse` would lose something. Of a text that is no JSON the answer is any. */
-function look(text: string, limits: JsonLimits = NO_LIMITS): boolean {
+/** Whether `JSON.parse` would lose something that counts. Of a text that is no JSON the answer is any. */
+function look(text: string, limits: JsonLimits = NO_LIMITS, bearable?: BearableLoss): boolean {
   let levels = 0;
+  let isObject = false;
+  // Whether the next string is a key of the outermost object, and what counts in that key's value.
+  let beginsMember = false;
+  let numbersCount = true;
+  let orderCounts = true;
   let lost = 0;
   let values = 0;
   let members = 0;
@@ -73,9 +88,23 @@ function look(text: string, limits: JsonLimits = NO_LIMITS): boolean {
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
       const end = endOfString(text, at);
-      if (isDigit(text.charCodeAt(at + 1)) && isIndexKey(text, at, end)) lost++;
+      if (beginsMember) {
+        beginsMember = false;
+        const member = text.slice(at + 1, end - 1);
+        // A key that is spelt with escapes is any.
+        const isKnown = bearable !== undefined && !member.includes("\\");
+        numbersCount = !isKnown || !bearable.ofNumbers(member);
+        orderCounts = !isKnown || !bearable.ofOrder(member);
+      }
+      if (
+        (orderCounts || levels === 1) && isDigit(text.charCodeAt(at + 1)) &&
+        isIndexKey(text, at, end)
+      ) {
+        lost++;
+      }
       at = end - 1;
     } else if (code === 0x5b || code === 0x7b) {
+      if (levels === 0) beginsMember = isObject = code === 0x7b;
       if (++levels > MOST_LEVELS) {
         throw new SyntaxError(`arrays and objects are nested more than ${MOST_LEVELS} deep`);
       }
@@ -83,10 +112,12 @@ function look(text: string, limits: JsonLimits = NO_LIMITS): boolean {
       levels--;
     } else if (code === 0x2d || isDigit(code)) {
       const end = endOfWord(text, at);
-      if (!isShort(text, at, end) && !JsonNumber.isPlain(text.slice(at, end))) lost++;
+      const mayLose = numbersCount ? !isShort(text, at, end) : end - at > SURE_DIGITS;
+      if (mayLose && !JsonNumber.isPlain(text.slice(at, end))) lost++;
       at = end - 1;
     } else if (code === 0x2c) {
       values++;
+      if (levels === 1 && isObject) beginsMember = true;
     } else if (code === 0x3a) {
       members++;
     }
@@ -95,6 +126,9 @@ function look(text: string, limits: JsonLimits = NO_LIMITS): boolean {
   requireWithin(limits, lost, members, values);
   return lost > 0;
 }
+
+/** Digits of an integer that a double has for sure. */
+const SURE_DIGITS = 15;
 
 const NO_LIMITS: JsonLimits = {
   values: Infinity,
@@ -152,7 +186,7 @@ function isIndexKey(text: string, start: number, end: number): boolean {
 /** Whether a number is whole and so short that a double has it for sure; most are. */
 function isShort(text: string, start: number, end: number): boolean {
   // -0 is a number of its own, and what begins with a sign is rare.
-  if (end - start > 15 || !isDigit(text.charCodeAt(start))) return false;
+  if (end - start > SURE_DIGITS || !isDigit(text.charCodeAt(start))) return false;
   for (let at = start + 1; at < end; at++) {
     if (!isDigit(text.charCodeAt(at))) return false;
   }
