@@ -33,7 +33,7 @@ const structuredOutputs = z.object({
   disable_any_whitespace: anything("Not supported but for false."),
   disable_additional_properties: boolean(
     "Whether objects have no members but those that the schema names, where it says nothing of others. It counts " +
-      "for every field that brings a schema. Absent: true for llama.cpp's fields, false for others.",
+      "for every field that brings a schema. Absent: true.",
   ),
 }, wants("an object")).nullish().meta({
   description: "vLLM's name for one of these. At most one may be there.",
@@ -130,14 +130,14 @@ function* constraintsOf(fields: ConstraintFields): Generator<Constraint> {
     if (texts !== undefined) yield { kind: "choice", texts, param };
   }
   if (outputs?.json_object) yield { kind: "json_object", param: "structured_outputs.json_object" };
-  const schemas: [string, unknown, onlyNamed?: true][] = [
-    ["json_schema", fields.json_schema, true],
+  const schemas: [string, unknown][] = [
+    ["json_schema", fields.json_schema],
     ["guided_json", fields.guided_json],
     ["structured_outputs.json", outputs?.json],
   ];
-  for (const [param, value, onlyNamed] of schemas) {
+  for (const [param, value] of schemas) {
     if (value == null) continue;
-    yield { kind: "json_schema", schema: parsedSchema(param, value), param, onlyNamed };
+    yield { kind: "json_schema", schema: parsedSchema(param, value), param };
   }
   for (const option of REFUSED_OPTIONS) {
     const value = outputs?.[option];
@@ -165,9 +165,8 @@ function* formatConstraint(format: ConstraintFields["response_format"]): Generat
     yield { kind: "json_schema", schema, param, ...strict === true ? { strict } : {} };
   } else if (format.type === "json_object") {
     // The clients of llama.cpp and of Hugging Face say more of it in these ways.
-    const { schema, value } = format;
-    if (schema != null) yield { kind: "json_schema", schema, param, onlyNamed: true };
-    else if (value != null) yield { kind: "json_schema", schema: value, param };
+    const schema = format.schema ?? format.value;
+    if (schema != null) yield { kind: "json_schema", schema, param };
     else yield { kind: "json_object", param };
   } else {
     throw unsupported(

@@ -25,7 +25,7 @@ async function said(server: TestServer, path: string, body: object): Promise<str
     answer.content?.[0].text ?? answer.output.at(-1).content[0].text;
 }
 
-Deno.test("members that no schema names are forbidden in Ollama's and llama.cpp's fields, and by a switch", async () => {
+Deno.test("members that no schema names are forbidden in every dialect, unless the schema or a switch allows them", async () => {
   await using server = await startTools();
   const logit_bias = noBraces(server);
   const options = { num_predict: 12, temperature: 0 };
@@ -35,24 +35,31 @@ Deno.test("members that no schema names are forbidden in Ollama's and llama.cpp'
     structured_outputs: { disable_additional_properties },
   });
   const cases: [path: string, body: Record<string, unknown>, isClosed: boolean][] = [
-    ["/v1/chat/completions", { response_format: format(SCHEMA) }, false],
+    ["/v1/chat/completions", { response_format: format(SCHEMA) }, true],
+    ["/v1/chat/completions", { response_format: format(OPEN) }, false],
+    ["/v1/chat/completions", { response_format: format(SCHEMA), ...without(false) }, false],
     ["/v1/chat/completions", { response_format: format(CLOSED) }, true],
     ["/v1/chat/completions", { response_format: format(SCHEMA), ...without(true) }, true],
-    ["/v1/chat/completions", { guided_json: SCHEMA }, false],
+    ["/v1/chat/completions", { guided_json: SCHEMA }, true],
     ["/v1/chat/completions", { json_schema: SCHEMA }, true],
     ["/v1/chat/completions", { json_schema: SCHEMA, ...without(false) }, false],
     ["/v1/chat/completions", { json_schema: OPEN }, false],
     ["/v1/chat/completions", { response_format: { type: "json_object", schema: SCHEMA } }, true],
-    ["/v1/chat/completions", { response_format: { type: "json_object", value: SCHEMA } }, false],
-    ["/v1/chat/completions", { structured_outputs: { json: SCHEMA } }, false],
+    ["/v1/chat/completions", { response_format: { type: "json_object", value: SCHEMA } }, true],
+    ["/v1/chat/completions", { structured_outputs: { json: SCHEMA } }, true],
     ["/v1/chat/completions", {
-      structured_outputs: { json: SCHEMA, disable_additional_properties: true },
-    }, true],
-    ["/v1/messages", { output_config: { format: { type: "json_schema", schema: SCHEMA } } }, false],
+      structured_outputs: { json: SCHEMA, disable_additional_properties: false },
+    }, false],
+    ["/v1/messages", { output_config: { format: { type: "json_schema", schema: SCHEMA } } }, true],
     ["/v1/responses", {
       input: "Hello",
       max_output_tokens: 16,
       text: { format: { type: "json_schema", name: "n", schema: SCHEMA } },
+    }, true],
+    ["/v1/responses", {
+      input: "Hello",
+      max_output_tokens: 16,
+      text: { format: { type: "json_schema", name: "n", schema: OPEN } },
     }, false],
     ["/api/chat", { format: SCHEMA, stream: false, options: { ...options, logit_bias } }, true],
     ["/api/chat", { format: OPEN, stream: false, options: { ...options, logit_bias } }, false],

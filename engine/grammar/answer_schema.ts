@@ -13,7 +13,10 @@ export interface AnswerSchema {
    * model. One that is no schema is refused in either case.
    */
   readonly strict?: boolean;
-  /** Whether objects have no members but those that their schema names, where it says nothing of others; default false. */
+  /**
+   * Whether objects have no members but those that their schema names, where it says nothing of others. Default true:
+   * other servers forbid them, and models invent some.
+   */
   readonly onlyNamed?: boolean;
 }
 
@@ -28,7 +31,7 @@ export interface Compiled {
  *
  * @throws {M40Error} "invalid_request" for what is no schema, and where it is strict for one that cannot be followed.
  */
-export function compileAnswer({ schema, strict, onlyNamed }: AnswerSchema): Compiled {
+export function compileAnswer({ schema, strict, onlyNamed = true }: AnswerSchema): Compiled {
   const follow = (schema: unknown, budget: Budget): Compiled => {
     const grammar = grammarOfSchema(schema, { onlyNamed, budget });
     try {

@@ -20,7 +20,7 @@ function formatConstraint(format: unknown): Constraint | "free" | undefined {
   if (format === undefined || format === null || format === "") return "free";
   if (format === "json") return { kind: "json_object", param: "format" };
   if (!isJsonObject(format)) return undefined;
-  return { kind: "json_schema", schema: format, param: "format", onlyNamed: true };
+  return { kind: "json_schema", schema: format, param: "format" };
 }
 
 /** Words that clients send for no reasoning. */
