@@ -56,13 +56,31 @@ const CLIENTS: readonly Client[] = [
       ]),
   },
   {
-    name: "instructor and huggingface_hub",
-    shows: "keywords of schemas that are relaxed, json_object with a value",
+    name: "aider",
+    shows: "what LiteLLM sends for it, num_ctx that it counts by itself",
+    install: () => python("aider_client.py", ["aider-chat==0.86.2"]),
+  },
+  {
+    name: "fetch and http of Node",
+    shows: "bodies as text, as a form and without a content type",
+    install: () => node("plain_requests.mjs", []),
+  },
+  {
+    name: "instructor, huggingface_hub, Ollama's client, LangChain, outlines, Haystack and llm",
+    shows:
+      "keywords that no grammar can see to, members that no schema names, json_object with a value",
     install: () =>
       python("schema_clients.py", [
-        "instructor==1.17.0",
-        "huggingface_hub==2.4.0",
+        ...["instructor==1.17.0", "huggingface_hub==2.4.0", "ollama==0.6.3", "outlines==1.3.3"],
+        ...["langchain-ollama==1.1.0", "ollama-haystack==7.0.2", "haystack-ai==3.4.1"],
+        "llm==0.32.1",
       ]),
+  },
+  {
+    name: "pydantic-ai and OpenAI's parse()",
+    shows: "keywords that no grammar can see to, with strict and without",
+    // Its version of OpenAI's client is another one than llm's.
+    install: () => python("pydantic_clients.py", ["pydantic-ai-slim[openai]==2.32.2"]),
   },
   {
     name: "lm_eval's remote tokenizer",
@@ -92,8 +110,8 @@ const CLIENTS: readonly Client[] = [
       ]),
   },
   {
-    name: "rig",
-    shows: "models in Anthropic's shape",
+    name: "rig and ollama-rs",
+    shows: "models in Anthropic's shape, formats of Rust's types in schemas",
     install: () => project("rust", [["cargo", "build", "--quiet"]], ["target/debug/clients"]),
   },
 ];

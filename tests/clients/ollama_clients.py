@@ -1,12 +1,14 @@
-"""Clients of Ollama that send what its own do not: LiteLLM without a content type, LlamaIndex with num_ctx.
+"""Clients of Ollama that send what its own do not: LiteLLM and requests without a content type, LlamaIndex with num_ctx.
 
     python ollama_clients.py URL
 """
 
 import asyncio
+import json
 import sys
 
 import litellm
+import requests
 from langchain_ollama import ChatOllama
 from llama_index.core.llms import ChatMessage
 from llama_index.llms.ollama import Ollama
@@ -70,6 +72,13 @@ def exercise_langchain():
     assert call["args"] == {"city": "Paris"}, call
 
 
+def exercise_requests():
+    asked = {"model": "script", "messages": ASKED, "stream": False}
+    answer = requests.post(f"{URL}/api/chat", data=json.dumps(asked))
+    assert answer.json()["message"]["content"] == SUNNY, answer.text
+
+
 exercise_litellm()
 exercise_llama_index()
 exercise_langchain()
+exercise_requests()
