@@ -1,6 +1,7 @@
 import { JsonTooMuch } from "../engine/json/parse_json.ts";
 import { HttpError } from "./errors.ts";
 import { exactBody } from "./exact_body.ts";
+import { piecesOf } from "./http/pieces.ts";
 
 /**
  * The JSON value in a request's body. Never holds more than `maxBytes` and one chunk, whatever the
@@ -63,26 +64,26 @@ async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array
   // A client may leave Content-Length out or lie in it, so the bytes are counted too.
   if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
   if (request.body === null) return new Uint8Array();
-  const reader = request.body.getReader();
+  const pieces = piecesOf(request.body);
   // A client may send byte by byte: a list of pieces takes hundreds of bytes for each.
   let bytes = new Uint8Array(FIRST_BYTES);
   let length = 0;
   try {
     for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      const end = length + value.length;
+      const piece = await pieces.next();
+      if (piece === undefined) break;
+      const end = length + piece.length;
       if (end > maxBytes) throw tooLarge(maxBytes);
       if (end > bytes.length) {
         const larger = new Uint8Array(Math.min(maxBytes, Math.max(end, 2 * bytes.length)));
         larger.set(bytes.subarray(0, length));
         bytes = larger;
       }
-      bytes.set(value, length);
+      bytes.set(piece, length);
       length = end;
     }
   } catch (error) {
-    reader.cancel().catch(() => {});
+    pieces.cancel();
     if (error instanceof HttpError) throw error;
     throw new HttpError(400, "incomplete_body", "The connection ended inside the request's body.");
   }

@@ -59,10 +59,14 @@ export function cancelAll(generations: readonly Generation[]): void {
  * @throws {M40Error} `cancelled` when a generation was ended from outside: its client has left, or the
  * server stops.
  */
-export async function* chunksOf(generations: readonly Generation[]): AsyncGenerator<IndexedChunk> {
+export function chunksOf(generations: readonly Generation[]): AsyncGenerator<IndexedChunk> {
+  // One generation cancels itself, and a generator less is less for every token.
+  return generations.length === 1 ? chunksOfOne(0, generations[0]) : chunksOfAll(generations);
+}
+
+async function* chunksOfAll(generations: readonly Generation[]): AsyncGenerator<IndexedChunk> {
   try {
-    if (generations.length === 1) yield* chunksOfOne(0, generations[0]);
-    else yield* merge(generations.map((generation, index) => chunksOfOne(index, generation)));
+    yield* merge(generations.map((generation, index) => chunksOfOne(index, generation)));
   } finally {
     cancelAll(generations);
   }

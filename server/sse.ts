@@ -6,6 +6,7 @@
 import type { Dialect, StreamShape } from "./dialect.ts";
 import { type HttpError, toHttpError } from "./errors.ts";
 import { writeRepeatedly } from "./http/half_close.ts";
+import { type Pieces, streamOf } from "./http/pieces.ts";
 
 const HEADERS = {
   "Cache-Control": "no-cache",
@@ -55,34 +56,10 @@ export function eventStream(
   dialect: Dialect,
   shape: StreamShape = dialect.stream,
 ): Response {
-  let comments: Comments;
-  const stream = new ReadableStream<Uint8Array>({
-    start(controller) {
-      comments = new Comments(controller, pace, ENCODER.encode(shape.alive("waiting")));
-    },
-    async pull(controller) {
-      let sent: string;
-      let done: boolean | undefined = true;
-      try {
-        const next = await events.next();
-        done = next.done;
-        sent = next.done ? shape.end : written(shape, next.value);
-      } catch (error) {
-        sent = shape.event(JSON.stringify(errorEvent(dialect, toHttpError(error))));
-      }
-      comments.sent();
-      if (sent !== "") controller.enqueue(ENCODER.encode(sent));
-      if (done) {
-        comments.stop();
-        controller.close();
-      }
-    },
-    cancel() {
-      comments.stop();
-      cancel();
-    },
+  const pieces = new EventPieces(events, cancel, pace, dialect, shape);
+  return new Response(streamOf(pieces), {
+    headers: { "Content-Type": shape.contentType, ...HEADERS },
   });
-  return new Response(stream, { headers: { "Content-Type": shape.contentType, ...HEADERS } });
 }
 
 function errorEvent(dialect: Dialect, error: HttpError): unknown {
@@ -93,16 +70,25 @@ function written(shape: StreamShape, item: string | Comment): string {
   return typeof item === "string" ? shape.event(item) : shape.alive(item.comment);
 }
 
-/** Sends comments into a stream that is silent. */
-class Comments {
+/** Events as they are written, and comments while there is none. */
+class EventPieces implements Pieces {
+  /** Whoever waits for a piece. */
+  private waiting?: (piece: Uint8Array<ArrayBuffer> | undefined) => void;
+  /** What came while nobody waited, because a comment had gone before it. */
+  private ready?: Uint8Array<ArrayBuffer>;
+  /** Whether an event is on its way. */
+  private asking = false;
+  private ended = false;
   private last = performance.now();
   private timer: number;
   private stopSigns?: () => void;
 
   constructor(
-    private readonly controller: ReadableStreamDefaultController<Uint8Array>,
+    private readonly events: AsyncGenerator<string | Comment>,
+    private readonly onCancel: () => void,
     private readonly pace: StreamPace,
-    private readonly comment: Uint8Array,
+    private readonly dialect: Dialect,
+    private readonly shape: StreamShape,
   ) {
     this.timer = setTimeout(this.check, pace.commentMs);
     const { halfClosed } = pace;
@@ -110,13 +96,51 @@ class Comments {
     else halfClosed?.addEventListener("abort", this.askClient);
   }
 
-  /** Something is sent. */
-  sent(): void {
-    this.last = performance.now();
+  next(): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const { ready } = this;
+    this.ready = undefined;
+    if (ready !== undefined || this.ended) return Promise.resolve(ready);
+    return new Promise((resolve) => {
+      this.waiting = resolve;
+      if (!this.asking) this.ask();
+    });
   }
 
-  /** The stream ends. */
-  stop(): void {
+  cancel(): void {
+    if (this.ended) return;
+    this.end();
+    this.give(undefined);
+    this.onCancel();
+  }
+
+  /** Takes the next event on its way to whoever waits; one that says nothing is passed over. */
+  private async ask(): Promise<void> {
+    this.asking = true;
+    let sent: string;
+    do {
+      try {
+        const next = await this.events.next();
+        if (next.done) this.end();
+        sent = next.done ? this.shape.end : written(this.shape, next.value);
+      } catch (error) {
+        this.end();
+        sent = this.shape.event(JSON.stringify(errorEvent(this.dialect, toHttpError(error))));
+      }
+    } while (sent === "" && !this.ended);
+    this.asking = false;
+    this.last = performance.now();
+    this.give(sent === "" ? undefined : ENCODER.encode(sent));
+  }
+
+  private give(piece: Uint8Array<ArrayBuffer> | undefined): void {
+    const { waiting } = this;
+    this.waiting = undefined;
+    if (waiting === undefined) this.ready = piece;
+    else waiting(piece);
+  }
+
+  private end(): void {
+    this.ended = true;
     clearTimeout(this.timer);
     this.stopSigns?.();
     this.pace.halfClosed?.removeEventListener("abort", this.askClient);
@@ -125,17 +149,17 @@ class Comments {
   // One timer for all events: setting one for each would cost more than the rest of the stream.
   private readonly check = () => {
     const { commentMs } = this.pace;
-    if (performance.now() - this.last >= commentMs) this.send();
+    if (performance.now() - this.last >= commentMs) this.comment();
     this.timer = setTimeout(this.check, Math.max(1, this.last + commentMs - performance.now()));
   };
 
   private readonly askClient = () => {
-    this.stopSigns = writeRepeatedly(() => this.send(), this.pace.commentMs);
+    this.stopSigns = writeRepeatedly(() => this.comment(), this.pace.commentMs);
   };
 
-  private send(): void {
-    this.sent();
-    // Where the client does not read, there is something on its way to it already.
-    if ((this.controller.desiredSize ?? 0) > 0) this.controller.enqueue(this.comment);
+  private comment(): void {
+    this.last = performance.now();
+    // Where nobody waits, there is something on its way to the client already.
+    if (this.waiting !== undefined) this.give(ENCODER.encode(this.shape.alive("waiting")));
   }
 }

@@ -3,6 +3,7 @@ import { writeRepeatedly } from "./half_close.ts";
 import type { RequestHead } from "./head.ts";
 import type { Incoming } from "./incoming.ts";
 import type { HttpLimits } from "./limits.ts";
+import { type Pieces, piecesOf, streamOf } from "./pieces.ts";
 import { RequestBody } from "./request_body.ts";
 import { chunkOf, CONTINUE, LAST_CHUNK, responseHead, wholeResponse } from "./response_bytes.ts";
 import type { TurnShare } from "./turn_share.ts";
@@ -54,7 +55,7 @@ export class Exchange implements Client {
   private readonly end = new AbortController();
   private readonly clientEnd = new AbortController();
   private readonly body: RequestBody;
-  private events?: ReadableStreamDefaultReader<Uint8Array>;
+  private events?: Pieces;
   /** Ends the signs of life. */
   private stopSigns?: () => void;
   private answered = false;
@@ -126,7 +127,7 @@ export class Exchange implements Client {
   clientLeft(): void {
     this.stopSigns?.();
     this.end.abort();
-    this.events?.cancel().catch(() => {});
+    this.events?.cancel();
   }
 
   private async respond(): Promise<Response> {
@@ -146,25 +147,26 @@ export class Exchange implements Client {
   private bodyStream(): ReadableStream<Uint8Array<ArrayBuffer>> {
     const { body, connection } = this;
     let held = this.head.expectsContinue;
-    return new ReadableStream({
-      pull: async (controller) => {
-        if (held && connection.incoming.length === 0) await connection.write(CONTINUE);
-        held = false;
-        const piece = await body.read();
-        if (piece !== undefined) {
-          connection.holdBody(piece.length);
-          await connection.turns.take(piece.length);
-          controller.enqueue(piece);
-        }
-        if (body.complete) {
-          controller.close();
-          this.bodyComplete();
-        } else {
-          const { bodyMs, bodyBytesPerSecond } = connection.limits;
-          connection.extendBody(Math.max(bodyMs, body.received / bodyBytesPerSecond * 1000));
-        }
-      },
-    }, { highWaterMark: 0 });
+    const next = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
+      if (body.complete) return undefined;
+      if (held && connection.incoming.length === 0) await connection.write(CONTINUE);
+      held = false;
+      const piece = await body.read();
+      if (piece !== undefined) {
+        connection.holdBody(piece.length);
+        const turn = connection.turns.take(piece.length);
+        if (turn !== undefined) await turn;
+      }
+      if (body.complete) {
+        this.bodyComplete();
+      } else {
+        const { bodyMs, bodyBytesPerSecond } = connection.limits;
+        connection.extendBody(Math.max(bodyMs, body.received / bodyBytesPerSecond * 1000));
+      }
+      return piece;
+    };
+    // What nobody reads is passed over when the answer is there.
+    return streamOf({ next, cancel: () => {} });
   }
 
   private bodyComplete(): void {
@@ -183,15 +185,15 @@ export class Exchange implements Client {
     if (!isStream || response.body === null || head.method === "HEAD") {
       return await connection.write(await wholeResponse(response, head, close));
     }
-    const events = this.events = response.body.getReader();
+    const events = this.events = piecesOf(response.body);
     const framing = head.minor === 0 ? "none" : "chunked";
     try {
       await connection.write(responseHead(response, framing, head.minor, close));
       for (;;) {
-        const { done, value } = await events.read();
-        if (done) break;
-        await connection.write(framing === "chunked" ? chunkOf(value) : value);
-        const turn = connection.turns.take(value.length);
+        const piece = await events.next();
+        if (piece === undefined) break;
+        await connection.write(framing === "chunked" ? chunkOf(piece) : piece);
+        const turn = connection.turns.take(piece.length);
         if (turn !== undefined) await turn;
       }
       if (framing === "chunked") await connection.write(LAST_CHUNK);
