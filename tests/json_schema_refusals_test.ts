@@ -21,6 +21,7 @@ Deno.test("JSON Schema: what cannot be enforced is an error that names the keywo
     [{ pattern: "(" }, "#/pattern"],
     [{ format: "regex" }, "#/format"],
     [{ not: { format: "date" } }, "#/not/format"],
+    [{ not: { format: "path" } }, "#/not/format"],
     [{ type: "text" }, "#/type"],
     [{ anyOf: [{ $recursiveRef: "#" }] }, "#/anyOf/0/$recursiveRef"],
     [{ minLength: -1 }, "#/minLength"],

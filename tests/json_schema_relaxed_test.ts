@@ -66,7 +66,7 @@ Deno.test("formats and patterns with long maxima keep the format", () => {
 Deno.test("keywords that no grammar can see to are left to the model in answers, unless strict", () => {
   const cases: [schema: Record<string, unknown>, accepted: string[], refused: string[]][] = [
     [{ type: "array", items: { type: "integer" }, uniqueItems: true }, ["[1,1]"], ['["a"]']],
-    [{ type: "string", format: "path" }, ['"x"'], ["1"]],
+    [{ type: "string", format: "regex" }, ['"x"'], ["1"]],
     [
       { type: "object", additionalProperties: { type: "string" }, minProperties: 2 },
       ['{"a":"b"}', '{"a":"b","c":"d"}'],
@@ -78,6 +78,15 @@ Deno.test("keywords that no grammar can see to are left to the model in answers,
   for (const [schema, accepted, refused] of cases) {
     check({ schema }, accepted, refused);
     assertThrows(() => compileAnswer({ schema, strict: true }), M40Error, "JSON Schema at ");
+  }
+});
+
+Deno.test("formats that the specification does not know ask for nothing, strict or not", () => {
+  for (const strict of [false, true]) {
+    for (const format of ["path", "nanoid", "__proto__", ""]) {
+      check({ schema: { type: "string", format }, strict }, ['"x"'], ["1"]);
+      check({ schema: { type: "string", format, pattern: "^a$" }, strict }, ['"a"'], ['"x"']);
+    }
   }
 });
 

@@ -37,7 +37,6 @@ const DRAFTS: readonly Draft[] = [
     schemaAddress: "https://json-schema.org/draft/2020-12/schema",
     refused: {
       "format regex": 1,
-      "format unknown": 1,
       defs: 1,
       dependentSchemas: 1,
       dynamicRef: 8,

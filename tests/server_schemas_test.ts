@@ -109,6 +109,15 @@ Deno.test("what no grammar can see to is left to the model, in every dialect, un
     assert((await said(server, path, { ...chat, ...body, model: "golden" })).length > 0);
   }
   const path = "/v1/chat/completions";
+  // Types of pydantic and zod: formats that the specification does not know ask for nothing.
+  const own = {
+    type: "object",
+    properties: { a: { type: "string", format: "path", maxLength: 4 } },
+  };
+  const named = {
+    response_format: { type: "json_schema", json_schema: { schema: own, strict: true } },
+  };
+  assert((await said(server, path, { ...chat, ...named, model: "golden" })).length > 0);
   const refused = await readError(await server.post(path, { ...chat, ...strict(true) }), 400);
   assertMatch(refused.message, /response_format: JSON Schema at "#\/properties\/url\/format"/);
   const text = { format: { type: "json_schema", name: "n", schema, strict: true } };

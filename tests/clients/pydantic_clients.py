@@ -31,6 +31,12 @@ class Folder(BaseModel):
     tags: set[Literal["a", "b"]] = Field(max_length=2)
 
 
+class Tags(BaseModel):
+    """What no grammar can see to."""
+
+    tags: set[str]
+
+
 def exercise_pydantic_ai():
     provider = OpenAIProvider(base_url=f"{URL}/v1", api_key="none")
     models = (
@@ -46,7 +52,7 @@ def exercise_pydantic_ai():
 
 
 def exercise_parse():
-    """It sends strict, with which OpenAI refuses the keywords that it does not know, and names them."""
+    """It sends strict, with which a keyword that no grammar can see to is refused by its name, as OpenAI does."""
     client = OpenAI(base_url=f"{URL}/v1", api_key="none", max_retries=0)
     chat = client.chat.completions.parse
 
@@ -56,11 +62,17 @@ def exercise_parse():
     answer = chat(model="script", messages=ASKED, response_format=Person)
     assert answer.choices[0].message.parsed == Person(name="Ada", age=36), answer
     assert respond(Person).output_parsed == Person(name="Ada", age=36)
-    for ask in (lambda: chat(model="script", messages=ASKED, response_format=Folder), lambda: respond(Folder)):
+    assert chat(model="script", messages=ASKED, response_format=Folder).choices[0].message.parsed
+    assert respond(Folder).output_parsed
+    asking = (
+        lambda: chat(model="script", messages=ASKED, response_format=Tags),
+        lambda: respond(Tags),
+    )
+    for ask in asking:
         try:
             raise AssertionError(ask())
         except BadRequestError as error:
-            assert '"#/properties/path/format"' in str(error), error
+            assert '"#/properties/tags/uniqueItems"' in str(error), error
 
 
 exercise_pydantic_ai()
