@@ -10,7 +10,12 @@ export class Turns {
   /** To be awaited between two pieces: others have their turn where it is time for that. */
   async next(): Promise<void> {
     if (performance.now() - this.since < SLICE_MS) return;
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await othersTurn();
     this.since = performance.now();
   }
+}
+
+/** Resolves when all others that wait for the event loop have had their turn. */
+export function othersTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,7 +1,11 @@
 import { JsonTooMuch } from "../engine/json/parse_json.ts";
+import { othersTurn } from "../engine/turns.ts";
 import { HttpError } from "./errors.ts";
-import { exactBody } from "./exact_body.ts";
+import { exactBody, longExactBody } from "./exact_body.ts";
 import { piecesOf } from "./http/pieces.ts";
+
+/** From so many characters on a body is read in parts, between which others have their turn: it takes milliseconds. */
+const LONG_BODY = 2 ** 17;
 
 /**
  * The JSON value in a request's body. Never holds more than `maxBytes` and one chunk, whatever the
@@ -15,11 +19,17 @@ import { piecesOf } from "./http/pieces.ts";
 export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
   requireJson(request.headers);
   const text = decode(await readBytes(request, maxBytes));
+  const isLong = text.length >= LONG_BODY;
+  if (isLong) await othersTurn();
   if (text.trim() === "") {
     throw new HttpError(400, "invalid_json", "The body is empty; a JSON object was expected.");
   }
   try {
-    return exactBody(text);
+    if (!isLong) return exactBody(text);
+    const value = await longExactBody(text, othersTurn);
+    // What checks it has a turn of its own.
+    await othersTurn();
+    return value;
   } catch (error) {
     if (error instanceof JsonTooMuch) {
       throw new HttpError(

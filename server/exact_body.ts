@@ -5,7 +5,13 @@
  * @module
  */
 import { JsonNumber } from "../engine/json/json_number.ts";
-import { type BearableLoss, type JsonLimits, parseWhole } from "../engine/json/parse_json.ts";
+import {
+  type BearableLoss,
+  type JsonLimits,
+  type ParsedJson,
+  parseInTurns,
+  parseWhole,
+} from "../engine/json/parse_json.ts";
 
 /** Fields of bodies whose numbers keep their digits. */
 const EXACT_FIELDS: ReadonlySet<string> = new Set([
@@ -52,7 +58,22 @@ const LIMITS: JsonLimits = {
  * @throws {SyntaxError} for what is no JSON, {@link JsonTooMuch} for what has more than a body may.
  */
 export function exactBody(text: string): unknown {
-  const { value, isPlain } = parseWhole(text, LIMITS, BEARABLE);
+  return settingsOf(parseWhole(text, LIMITS, BEARABLE));
+}
+
+/**
+ * The same of a long text, part by part.
+ *
+ * @param turn Awaited between two parts: others have their turn.
+ */
+export async function longExactBody(text: string, turn: () => Promise<void>): Promise<unknown> {
+  const parsed = await parseInTurns(text, turn, LIMITS, BEARABLE);
+  if (!parsed.isPlain) await turn();
+  return settingsOf(parsed);
+}
+
+/** A body whose settings have JavaScript's numbers. */
+function settingsOf({ value, isPlain }: ParsedJson): unknown {
   if (isPlain) return value;
   // Its members are changed in their places, without a call a level: it may be nested as deeply as JSON can be.
   const body = [value];

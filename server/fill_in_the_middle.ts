@@ -1,4 +1,5 @@
-import type { FimTokens, Tokenizer } from "../engine/mod.ts";
+import type { Engine, FimTokens, Tokenizer } from "../engine/mod.ts";
+import { Turns } from "../engine/turns.ts";
 import { unsupported } from "./errors.ts";
 import type { Prompt } from "./fields.ts";
 
@@ -20,14 +21,17 @@ export interface ExtraFile {
   readonly text: string;
 }
 
+/** Tokens of a text: of a long one as its encoder gives them. */
+type Tokens = readonly number[] | Int32Array;
+
 /** A prompt whose middle is to be filled in, in the parts that it can be shortened by. */
 export interface GapPrompt {
   readonly begin: readonly number[];
   /** Of other files, each whole. */
-  readonly files: readonly (readonly number[])[];
-  readonly before: readonly number[];
-  readonly after: readonly number[];
-  readonly begun: readonly number[];
+  readonly files: readonly Tokens[];
+  readonly before: Tokens;
+  readonly after: Tokens;
+  readonly begun: Tokens;
   readonly fim: FimTokens;
 }
 
@@ -46,21 +50,36 @@ export function requireFim(tokenizer: Tokenizer, param: string): FimTokens {
   );
 }
 
-/** The parts of a prompt for a gap, encoded. */
-export function encodeGap(
-  tokenizer: Tokenizer,
+/**
+ * The parts of a prompt for a gap, encoded: long texts off the event loop, many short ones in turn with others.
+ *
+ * @throws {M40Error} "cancelled" where the signal is aborted; what {@link Engine.encode} throws.
+ */
+export async function encodeGap(
+  engine: Pick<Engine, "tokenizer" | "encode">,
   fim: FimTokens,
   gap: Gap,
   files: readonly ExtraFile[] = [],
-): GapPrompt {
-  const encode = (text: string) =>
-    tokenizer.encode(text, { addSpecial: false, parseSpecial: gap.parseSpecial });
+  signal?: AbortSignal,
+): Promise<GapPrompt> {
+  const { tokenizer } = engine;
+  const turns = new Turns();
+  const encode = async (text: string, parseSpecial = gap.parseSpecial) => {
+    await turns.next();
+    return await engine.encode(text, { addSpecial: false, parseSpecial }, signal);
+  };
+  const encoded: Tokens[] = [];
+  for (const { name, text } of files) {
+    // A file as models with a token between files have read it; others get its text alone.
+    if (fim.separator === undefined) encoded.push(await encode(`${text}\n`, false));
+    else encoded.push(behind(fim.separator, await encode(`${name}\n${text}`, false)));
+  }
   return {
     begin: tokenizer.addBos ? [tokenizer.bos!] : [],
-    files: files.map((file) => encodeFile(tokenizer, fim, file)),
-    before: typeof gap.before === "string" ? encode(gap.before) : gap.before,
-    after: encode(gap.after),
-    begun: encode(gap.begun ?? ""),
+    files: encoded,
+    before: typeof gap.before === "string" ? await encode(gap.before) : gap.before,
+    after: await encode(gap.after),
+    begun: await encode(gap.begun ?? ""),
     fim,
   };
 }
@@ -72,7 +91,7 @@ export function encodeGap(
 export function gapTokens({ begin, files, before, after, begun, fim }: GapPrompt): number[] {
   return [
     ...begin,
-    ...files.flat(),
+    ...files.flatMap((file) => Array.from(file)),
     fim.prefix,
     ...before,
     fim.suffix,
@@ -96,7 +115,7 @@ export function shorten(prompt: GapPrompt, most: number): GapPrompt {
   );
   const beforeLength = Math.min(prompt.before.length, room - afterLength);
   let left = room - afterLength - beforeLength;
-  const files: (readonly number[])[] = [];
+  const files: Tokens[] = [];
   for (const file of prompt.files.toReversed()) {
     if (file.length > left) break;
     left -= file.length;
@@ -110,10 +129,9 @@ export function shorten(prompt: GapPrompt, most: number): GapPrompt {
   };
 }
 
-/** A file as models with a token between files have read it; others get its text alone. */
-function encodeFile(tokenizer: Tokenizer, fim: FimTokens, { name, text }: ExtraFile): number[] {
-  const encode = (text: string) =>
-    tokenizer.encode(text, { addSpecial: false, parseSpecial: false });
-  if (fim.separator === undefined) return encode(`${text}\n`);
-  return [fim.separator, ...encode(`${name}\n${text}`)];
+function behind(first: number, tokens: Tokens): Int32Array {
+  const all = new Int32Array(1 + tokens.length);
+  all[0] = first;
+  all.set(tokens, 1);
+  return all;
 }

@@ -255,3 +255,60 @@ Deno.test("stacks of ambiguous rules stay small: two ways to the same rule are o
   assert(matches(automaton, text + "y".repeat(200)));
   assert(!mayBegin(automaton, text + "xy"));
 });
+
+/** What a text takes of a grammar, in nodes, items and stacks that are looked at. */
+function workOf(grammar: string, text: string): number {
+  const automaton = new Automaton(parseGbnf(grammar));
+  const most = 1e9;
+  automaton.allowWork(most);
+  mayBegin(automaton, text);
+  return most - automaton.workLeft;
+}
+
+Deno.test("rules that begin with each other in two ways take work in proportion to their number, squared at most", () => {
+  const rules = (count: number) =>
+    ["root ::= r0"].concat(
+      Array.from({ length: count }, (_, i) => `r${i} ::= r${i + 1} [a-z ]* | "x" r${i + 1}`),
+      `r${count} ::= [a-z ]*`,
+    ).join("\n");
+  const few = workOf(rules(40), "xx");
+  const more = workOf(rules(80), "xx");
+  assert(more < 5 * few, `${few}, ${more}`);
+  assert(workOf(rules(120), "xx") < 400_000);
+});
+
+Deno.test("one byte that takes too much is refused in its midst, whatever may be done in all", () => {
+  const count = 400;
+  const others = (i: number) =>
+    Array.from({ length: 40 }, (_, j) => `r${(i + 3 * j * j + 1) % count} "x${i % 37}_${j}"`);
+  const rules = Array.from(
+    { length: count },
+    (_, i) => `r${i} ::= "a" (${others(i).join("|")}) | "y"`,
+  );
+  const root = `root ::= ${rules.map((_, i) => `r${i} "${i}"`).join("|")}`;
+  const automaton = new Automaton(parseGbnf([root, ...rules].join("\n")));
+  const most = 1e9;
+  automaton.allowWork(most);
+  assertThrows(() => mayBegin(automaton, "aaaa"), M40Error, "too ambiguous");
+  assert(most - automaton.workLeft < 500_000, `${most - automaton.workLeft}`);
+});
+
+Deno.test("a repetition of thousands of rules is followed, in work that grows with their number", () => {
+  const repeated = (count: number) => {
+    const rules = Array.from({ length: count }, (_, i) => `r${i} ::= [a-z ]+ "${i}"`);
+    return [`root ::= (${rules.map((_, i) => `r${i}`).join("|")})*`, ...rules].join("\n");
+  };
+  const few = workOf(repeated(300), "ab1ab");
+  const many = workOf(repeated(3000), "ab1ab");
+  assert(many < 15 * few, `${few}, ${many}`);
+});
+
+Deno.test("of the bytes that will likely follow no more are looked for where that takes much", () => {
+  const names = Array.from({ length: 3000 }, (_, i) => `"property_${i}" [a-z]*`);
+  const automaton = new Automaton(parseGbnf(`root ::= ${names.join(" | ")}`));
+  const most = 1e9;
+  automaton.allowWork(most);
+  const bytes = automaton.likelyBytes(automaton.start, 128);
+  assertEquals("property_".startsWith(new TextDecoder().decode(bytes)), true);
+  assert(most - automaton.workLeft < 50_000, `${most - automaton.workLeft}`);
+});

@@ -1,4 +1,5 @@
 // Bodies of requests that cannot be read: no JSON, nested or long beyond reason, of another type.
+import { setImmediate } from "node:timers";
 import { MOST_LEVELS } from "../engine/json/parse_json.ts";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { readJson } from "../server/body.ts";
@@ -161,4 +162,28 @@ Deno.test("a body in chunks of one byte takes no memory for each of them", async
     body: stream,
   });
   assertEquals(await readJson(request, text.length), JSON.parse(text));
+});
+
+Deno.test("a long body is read in parts, between which others have their turn; a short one at once", async () => {
+  const turnsDuring = async (body: string) => {
+    let turns = 0;
+    let isOver = false;
+    const count = () => {
+      turns++;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const request = new Request("http://localhost/", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body,
+    });
+    const value = await readJson(request, body.length);
+    isOver = true;
+    assertEquals(value, JSON.parse(body));
+    return turns;
+  };
+  const short = await turnsDuring(JSON.stringify({ prompt: "a" }));
+  const long = await turnsDuring(JSON.stringify({ prompt: new Array(200_000).fill(1) }));
+  assert(long >= short + 3, `${short}, ${long}`);
 });

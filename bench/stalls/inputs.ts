@@ -31,9 +31,11 @@ const completion = (name: string, fields: Record<string, unknown>): Input => ({
   body: json({ prompt: "Hi", max_tokens: 2, ...fields }),
 });
 const schema = (name: string, schema: unknown): Input =>
-  completion(`schema: ${name}`, { json_schema: schema });
-const regex = (name: string, regex: string): Input => completion(`regex: ${name}`, { regex });
-const grammar = (name: string, grammar: string): Input => completion(`GBNF: ${name}`, { grammar });
+  completion(`schema: ${name}`, { json_schema: schema, max_tokens: 24 });
+const regex = (name: string, regex: string): Input =>
+  completion(`regex: ${name}`, { regex, max_tokens: 24 });
+const grammar = (name: string, grammar: string): Input =>
+  completion(`GBNF: ${name}`, { grammar, max_tokens: 24 });
 
 const properties = (count: number, of: unknown = { type: "string" }) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`property_${i}`, of]));
@@ -49,6 +51,16 @@ const tool = (name: string, parameters: unknown) => ({
 
 const SCHEMAS: readonly Input[] = [
   schema("1,500 optional properties", { type: "object", properties: properties(1500) }),
+  schema("1,500 optional properties of other names", {
+    type: "object",
+    properties: Object.fromEntries(
+      Array.from({ length: 1500 }, (_, i) => [`${(7919 * i + 13) % 99_991}x${i}`, {}]),
+    ),
+  }),
+  schema("an array of an enum of 5,000 texts", {
+    type: "array",
+    items: { enum: Array.from({ length: 5000 }, (_, i) => `value ${i}`) },
+  }),
   schema("3,000 required properties", {
     type: "object",
     properties: properties(3000),
@@ -140,6 +152,9 @@ const SCHEMAS: readonly Input[] = [
   }),
 ];
 
+const nestedCount = (item: string, levels: number, count: string) =>
+  Array.from({ length: levels }).reduce<string>((inner) => `(${inner})${count}`, item);
+
 const EXPRESSIONS: readonly Input[] = [
   regex("((a{1,100}){1,100}){1,100}", "((a{1,100}){1,100}){1,100}"),
   regex("(a|b|ab)* 100 deep", `${"(".repeat(100)}a|b${")*".repeat(100)}`),
@@ -167,6 +182,35 @@ const EXPRESSIONS: readonly Input[] = [
   grammar("nested 50,000 deep", `root ::= ${"(".repeat(50_000)}"a"${")".repeat(50_000)}`),
   grammar("100,000 alternatives", `root ::= ${new Array(100_000).fill('"ab"').join(" | ")}`),
   grammar("large classes", `root ::= ${new Array(3000).fill("[^a-z\\u1000-\\u5000]").join(" ")}`),
+  grammar("{2,3} nested 9 times", `root ::= ${nestedCount("[a-z ]", 9, "{2,3}")}`),
+  grammar("{0,3} nested 8 times", `root ::= ${nestedCount("[a-z ]?", 8, "{0,3}")}`),
+  grammar("ambiguous everywhere", 'root ::= a a a\na ::= [a-z ] a | [a-z ] a a | [^0] | ""'),
+  grammar(
+    "900 rules that begin with each other, in two ways",
+    "root ::= r0\n" +
+      Array.from({ length: 900 }, (_, i) => `r${i} ::= r${i + 1} [a-z ]* | "x" r${i + 1}`)
+        .join("\n") +
+      "\nr900 ::= [a-z ]*",
+  ),
+  grammar(
+    "3,000 rules of any letters",
+    `root ::= (${Array.from({ length: 3000 }, (_, i) => `r${i}`).join("|")})*\n` +
+      Array.from({ length: 3000 }, (_, i) => `r${i} ::= [a-z ]+ "${i}" r${(7 * i + 1) % 3000}?`)
+        .join("\n"),
+  ),
+  grammar(
+    "3,000 rules that may be empty",
+    "root ::= r0\n" +
+      Array.from({ length: 3000 }, (_, i) => `r${i} ::= [a-z ]* r${i + 1}?`).join("\n") +
+      "\nr3000 ::= [a-z ]*",
+  ),
+  grammar(
+    "20,000 alternatives that begin alike",
+    `root ::= (${Array.from({ length: 20_000 }, (_, i) => `"a" [a-z] "${i}"`).join("|")})*`,
+  ),
+  regex("(.{0,50}){0,50}", "(.{0,50}){0,50}"),
+  regex("(.{1,30}x?){300}", "(.{1,30}x?){300}"),
+  regex(".*a.{1000}", ".*a.{1000}"),
   completion("choice of 100,000 texts", {
     choice: Array.from({ length: 100_000 }, (_, i) => `text ${i * 7919}`),
   }),
@@ -333,6 +377,53 @@ const TOKENS: readonly Input[] = [
   },
 ];
 
+const INFILL: readonly Input[] = [
+  {
+    name: "/infill of 4 MB, all of it a suffix",
+    path: "/infill",
+    body: json({ input_prefix: "a", input_suffix: words(MOST - 200) }),
+  },
+  {
+    name: "/infill of 20,000 short files",
+    path: "/infill",
+    body: json({
+      input_prefix: "a",
+      input_suffix: "b",
+      input_extra: new Array(20_000).fill({ filename: "a", text: words(120) }),
+    }),
+  },
+  completion("a suffix of 4 MB", { prompt: "a", suffix: words(MOST - 200) }),
+  completion("16 prompts with a suffix of 200 KB", {
+    prompt: new Array(16).fill("a"),
+    suffix: words(200_000),
+  }),
+  {
+    name: "/api/generate with a suffix of 4 MB",
+    path: "/api/generate",
+    body: json({ prompt: "a", suffix: words(MOST - 200), stream: false }),
+  },
+  {
+    name: "/rerank of 100,000 texts",
+    path: "/rerank",
+    body: json({ query: "a", documents: new Array(100_000).fill("a b c") }),
+  },
+  {
+    name: "/rerank of 4 MB",
+    path: "/rerank",
+    body: json({ query: "a", documents: [words(MOST - 200)] }),
+  },
+  {
+    name: "/tokenize of 4 MB of one letter",
+    path: "/tokenize",
+    body: json({ content: "a".repeat(MOST - 100) }),
+  },
+  {
+    name: "/tokenize of 4 MB as vLLM asks",
+    path: "/tokenize",
+    body: json({ prompt: words(MOST - 100) }),
+  },
+];
+
 const many = (count: number, length: number) =>
   Array.from({ length: count }, (_, i) => ({
     role: i % 2 === 0 ? "user" : "assistant",
@@ -394,6 +485,107 @@ const CONVERSATIONS: readonly Input[] = [
       }],
     }],
   }),
+  chat("chat: 5,000 tools in the history and 500 that may be called", {
+    messages: [
+      { role: "user", content: "a" },
+      ...Array.from({ length: 5000 }, (_, i) => [
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{
+            id: `c${i}`,
+            type: "function",
+            function: { name: "f", arguments: `{"a":${ids(60, 1)}}` },
+          }],
+        },
+        { role: "tool", tool_call_id: `c${i}`, content: words(200) },
+      ]).flat(),
+    ],
+    tools: Array.from({ length: 500 }, (_, i) => tool(`tool_${i}`, { type: "object" })),
+  }),
+  chat("chat: 4 MB of descriptions of tools", {
+    tools: Array.from(
+      { length: 100 },
+      (_, i) =>
+        tool(`tool_${i}`, { type: "object", properties: { a: { description: words(40_000) } } }),
+    ),
+  }),
+  chat("chat: a schema nested 900 deep in tools", { tools: [tool("a", nestedSchema(450))] }),
+  {
+    name: "/v1/messages with 2,000 tools",
+    path: "/v1/messages",
+    body: json({
+      max_tokens: 2,
+      messages: many(1, 20),
+      tools: Array.from({ length: 2000 }, (_, i) => ({
+        name: `tool_${i}`,
+        input_schema: { type: "object", properties: properties(20) },
+      })),
+    }),
+  },
+  {
+    name: "/v1/messages of 20,000 results of tools",
+    path: "/v1/messages",
+    body: json({
+      max_tokens: 2,
+      messages: [
+        { role: "user", content: "a" },
+        {
+          role: "assistant",
+          content: Array.from({ length: 20_000 }, (_, i) => ({
+            type: "tool_use",
+            id: `c${i}`,
+            name: "f",
+            input: { a: i },
+          })),
+        },
+        {
+          role: "user",
+          content: Array.from({ length: 20_000 }, (_, i) => ({
+            type: "tool_result",
+            tool_use_id: `c${i}`,
+            content: "b",
+          })),
+        },
+      ],
+    }),
+  },
+  {
+    name: "/v1/responses of 20,000 calls and what they gave",
+    path: "/v1/responses",
+    body: json({
+      max_output_tokens: 16,
+      input: Array.from({ length: 10_000 }, (_, i) => [
+        { type: "function_call", call_id: `c${i}`, name: "f", arguments: '{"a":1}' },
+        { type: "function_call_output", call_id: `c${i}`, output: "b" },
+      ]).flat(),
+    }),
+  },
+  {
+    name: "/v1/responses with 2,000 tools",
+    path: "/v1/responses",
+    body: json({
+      max_output_tokens: 16,
+      input: "a",
+      tools: Array.from({ length: 2000 }, (_, i) => ({
+        type: "function",
+        name: `tool_${i}`,
+        parameters: { type: "object", properties: properties(20) },
+      })),
+    }),
+  },
+  {
+    name: "/api/chat with 2,000 tools",
+    path: "/api/chat",
+    body: json({
+      messages: many(1, 20),
+      stream: false,
+      tools: Array.from(
+        { length: 2000 },
+        (_, i) => tool(`tool_${i}`, { type: "object", properties: properties(20) }),
+      ),
+    }),
+  },
   {
     name: "/apply-template of 4 MB",
     path: "/apply-template",
@@ -511,6 +703,7 @@ export const INPUTS: readonly Input[] = [
   ...["/openapi.json", "/docs", "/metrics", "/slots", "/v1/models", "/api/tags", "/"].map(page),
   ...BODIES,
   ...TOKENS,
+  ...INFILL,
   ...CONVERSATIONS,
   ...FIELDS,
   ...EXPRESSIONS,

@@ -1,13 +1,16 @@
 import { BYTES_OF_KINDS } from "./byte_kinds.ts";
-import { invalidGrammar } from "./errors.ts";
 import type { Grammar } from "./grammar.ts";
 import { type Frame, Frames } from "./frames.ts";
 import { Network } from "./network.ts";
 import type { NetworkView } from "./packed_network.ts";
 import { type Stack, Stacks } from "./stacks.ts";
+import { WorkLimit } from "./work_limit.ts";
 
 /** States and stacks that are kept; beyond that they are made anew. */
 const MOST_KEPT = 100_000;
+
+/** What the bytes that likely follow a state may take to find; nobody needs to know more of them. */
+const MOST_LIKELY_WORK = 10_000;
 
 /** What one of them takes. */
 const STATE_BYTES = 600;
@@ -44,14 +47,14 @@ interface LinkedState extends State {
 export class Automaton {
   /** Where a text begins. */
   readonly start: State;
+  private readonly limit = new WorkLimit();
   private readonly frames: Frames;
-  private readonly stacks = new Stacks();
+  private readonly stacks = new Stacks(this.limit);
   private readonly classes: Uint8Array;
   private readonly classCount: number;
   /** How many bytes are of a class. */
   private readonly classSizes: Uint16Array;
   private readonly known = new Map<string, LinkedState>();
-  private mostWork = Infinity;
 
   /**
    * @param source A grammar, or what was built of one already.
@@ -63,23 +66,18 @@ export class Automaton {
     this.classCount = network.classCount;
     this.classSizes = new Uint16Array(network.classCount);
     for (const byteClass of network.classes) this.classSizes[byteClass]++;
-    this.frames = new Frames(network);
+    this.frames = new Frames(network, this.limit);
     this.start = this.stateOf(new Map([[this.frames.start(network.root), this.stacks.bottom]]))!;
-  }
-
-  /** What was computed so far, in nodes, items and stacks that were looked at. */
-  private get work(): number {
-    return this.frames.work + this.stacks.work;
   }
 
   /** From now on no more than so much work is done: what needs more than that ends in an error. */
   allowWork(most: number): void {
-    this.mostWork = this.work + most;
+    this.limit.allow(most);
   }
 
   /** What of that is left. */
   get workLeft(): number {
-    return this.mostWork - this.work;
+    return this.limit.left;
   }
 
   /** The memory that it takes, in bytes: an estimate, twice what some were seen to take after the collector had run. */
@@ -128,12 +126,14 @@ export class Automaton {
 
   /**
    * The bytes that will likely follow a state, at most so many: those that must, and blanks where nothing else but
-   * one other byte may come, as before the values of JSON. They end before others are possible, or the end is.
+   * one other byte may come, as before the values of JSON. They end before others are possible, or the end is, and
+   * where finding more takes much.
    */
   likelyBytes(state: State, most: number): Uint8Array {
     const bytes: number[] = [];
+    const mostWork = this.limit.done + MOST_LIKELY_WORK;
     for (let at = state; bytes.length < most && !at.canEnd;) {
-      const byte = this.likelyByte(at);
+      const byte = this.likelyByte(at, mostWork);
       if (byte === undefined) break;
       bytes.push(byte);
       at = this.next(at, byte)!;
@@ -143,11 +143,13 @@ export class Automaton {
     return Uint8Array.from(bytes);
   }
 
-  private likelyByte(state: State): number | undefined {
+  private likelyByte(state: State, mostWork: number): number | undefined {
     const { classes } = this;
     const found: number[] = [];
     for (let byteClass = 0; byteClass < this.classCount; byteClass++) {
-      if (this.step(state as LinkedState, byteClass) === null) continue;
+      const next = this.step(state as LinkedState, byteClass);
+      if (this.limit.done > mostWork) return undefined;
+      if (next === null) continue;
       if (found.length === 2) return undefined;
       found.push(byteClass);
     }
@@ -164,12 +166,14 @@ export class Automaton {
 
   /** A place in a rule by itself, as if nothing came behind the rule. */
   alone(frame: Frame): State {
+    this.limit.beginStep();
     return this.stateOf(new Map([[frame, this.stacks.bottom]]))!;
   }
 
   /** Where a text is when the rules on top of a stack have ended; undefined where nothing comes behind. */
   behind(stack: Stack): State | undefined {
     if (stack.returns.length === 0) return undefined;
+    this.limit.beginStep();
     const items = stack.returns.map(({ frame, below }) => [frame, below] as const);
     return this.stateOf(new Map(items), stack.ends) ?? undefined;
   }
@@ -194,11 +198,13 @@ export class Automaton {
     const frames: Frame[] = [];
     let bytes = 0;
     for (let byteClass = 0; byteClass < this.classCount; byteClass++) {
+      this.limit.beginStep();
       const next = this.frames.next(frame, byteClass);
       if (next === null) continue;
       bytes += this.classSizes[byteClass];
       if (!next.final) frames.push(next);
     }
+    this.limit.beginStep();
     for (const { start, after } of this.frames.calls(frame)) {
       frames.push(start);
       if (!after.final) frames.push(after);
@@ -209,16 +215,12 @@ export class Automaton {
   private step(state: LinkedState, byteClass: number): LinkedState | null {
     const known = state.next[byteClass];
     if (known !== undefined) return known;
-    if (this.work > this.mostWork) {
-      throw invalidGrammar(
-        "the grammar is too ambiguous: too many of its rules may apply at one place. Have alternatives begin " +
-          "differently, and do not nest repetitions.",
-      );
-    }
+    this.limit.check();
+    this.limit.beginStep();
     // Most bytes lead nowhere.
     let items: Map<Frame, Stack> | undefined;
     for (const { frame, stack } of state.closed ??= this.close(state)) {
-      this.frames.work++;
+      this.limit.done++;
       const next = this.frames.next(frame, byteClass);
       if (next !== null) this.put(items ??= new Map(), next, stack);
     }
@@ -228,6 +230,7 @@ export class Automaton {
   private put(items: Map<Frame, Stack>, frame: Frame, stack: Stack): boolean {
     const before = items.get(frame);
     const both = before === undefined ? stack : this.stacks.union(before, stack);
+    this.limit.checkStep();
     items.set(frame, both);
     return both !== before;
   }
@@ -237,7 +240,7 @@ export class Automaton {
     let canEnd = ends;
     const left = [...items.keys()];
     for (let frame = left.pop(); frame !== undefined; frame = left.pop()) {
-      this.frames.work++;
+      this.limit.done++;
       if (!frame.accepting) continue;
       const stack = items.get(frame)!;
       canEnd ||= stack.ends;
@@ -270,7 +273,7 @@ export class Automaton {
     // By falling rank: the last is the next.
     const left = [...stacks.keys()].sort((a, b) => this.frames.rank(b) - this.frames.rank(a));
     for (let frame = left.pop(); frame !== undefined; frame = left.pop()) {
-      this.frames.work++;
+      this.limit.done++;
       const stack = stacks.get(frame)!;
       for (const { start, after } of this.frames.calls(frame)) {
         // What comes behind a rule's last call is what comes behind the rule.

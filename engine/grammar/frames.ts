@@ -1,6 +1,7 @@
 import { tooLarge } from "./errors.ts";
 import { NO_NODE, NodeKind } from "./network.ts";
 import type { NetworkView } from "./packed_network.ts";
+import type { WorkLimit } from "./work_limit.ts";
 
 /** Nodes in all frames together, at most, and the memory that each takes, with all that belongs to it. */
 const MOST_FRAME_NODES = 4_000_000;
@@ -34,6 +35,8 @@ export interface Call {
 export class Frames {
   /** Frames by a hash of their nodes. */
   private readonly known = new Map<number, Frame[]>();
+  /** Frames by the only node that they are made from. */
+  private readonly ofNodes = new Map<number, Frame | null>();
   private readonly stamps: Int32Array;
   private stamp = 0;
   private count = 0;
@@ -42,10 +45,9 @@ export class Frames {
   readonly starts: readonly Frame[];
   /** How late the start of a rule comes when calls are followed. */
   private readonly ranks = new Map<Frame, number>();
-  /** Counts nodes that were looked at: what was computed so far. */
-  work = 0;
 
-  constructor(private readonly network: NetworkView) {
+  /** @param limit Counts nodes that are looked at. */
+  constructor(private readonly network: NetworkView, private readonly limit: WorkLimit) {
     this.stamps = new Int32Array(network.size);
     this.starts = network.starts.map((node) => this.frameOf([node])!);
     for (const [rule, frame] of this.starts.entries()) this.ranks.set(frame, network.ranks[rule]);
@@ -117,7 +119,7 @@ export class Frames {
         const end = network.classes[last];
         const begin = network.classes[first];
         for (let c = begin; c <= end; c++) (targets[c] ??= []).push(to);
-        this.work += 1 + end - begin;
+        this.limit.done += 1 + end - begin;
         this.keep(1 + end - begin);
       }
     }
@@ -126,6 +128,13 @@ export class Frames {
 
   /** The frame of nodes and all that they lead to without a byte; null where none of them leads to the end. */
   private frameOf(from: readonly number[]): Frame | null {
+    // Whatever is repeated leads to the same node, from each of its alternatives.
+    if (from.length > 1) return this.findFrame(from);
+    return this.ofNodes.getOrInsertComputed(from[0], () => this.findFrame(from));
+  }
+
+  private findFrame(from: readonly number[]): Frame | null {
+    this.limit.checkStep();
     const { kinds, a, b, useful, nullable } = this.network;
     const stamp = ++this.stamp;
     const left: number[] = [];
@@ -138,7 +147,7 @@ export class Frames {
     };
     for (const node of from) visit(node);
     for (let node = left.pop(); node !== undefined; node = left.pop()) {
-      this.work++;
+      this.limit.done++;
       if (kinds[node] === NodeKind.split) {
         visit(a[node]);
         visit(b[node]);
@@ -149,7 +158,7 @@ export class Frames {
       found.push(node);
     }
     if (found.length === 0) return null;
-    return this.intern(Int32Array.from(found).sort(), accepting);
+    return this.intern(new Int32Array(found).sort(), accepting);
   }
 
   /** How much there is of what there may be, 0 to 1. */

@@ -1,7 +1,14 @@
 import type { Frame } from "./frames.ts";
+import type { WorkLimit } from "./work_limit.ts";
 
 /** How deep rules may be in rules; what would be deeper is not allowed. */
 const MOST_DEPTH = 1000;
+
+/** A way takes as long as so many nodes that are looked at. */
+const WAY_WORK = 4;
+
+/** Unions that are kept; beyond that they are made anew. */
+const MOST_UNIONS = 20_000;
 
 /** What comes behind the rules that a text is in, as many ways as it may be read: each a frame, and what comes behind it. */
 export interface Stack {
@@ -22,13 +29,14 @@ export interface Return {
 /** Stacks, each of which is there once: two that are the same object are the same. */
 export class Stacks {
   private readonly known = new Map<string, Stack>();
+  /** By the two: where rules may be read in many ways, the same two meet again and again. */
+  private readonly unions = new Map<string, Stack>();
   private count = 0;
-  /** Counts the ways that were looked at. */
-  work = 0;
   /** Nothing comes behind. */
   readonly bottom: Stack;
 
-  constructor() {
+  /** @param limit Counts the ways that are looked at. */
+  constructor(private readonly limit: WorkLimit) {
     this.bottom = this.intern(true, []);
   }
 
@@ -41,6 +49,11 @@ export class Stacks {
   /** All ways of both. */
   union(a: Stack, b: Stack): Stack {
     if (a === b) return a;
+    const key = a.id < b.id ? `${a.id}:${b.id}` : `${b.id}:${a.id}`;
+    return this.unions.get(key) ?? this.makeUnion(key, a, b);
+  }
+
+  private makeUnion(key: string, a: Stack, b: Stack): Stack {
     const returns: Return[] = [];
     let i = 0;
     let j = 0;
@@ -59,13 +72,17 @@ export class Stacks {
         j++;
       }
     }
-    return this.intern(a.ends || b.ends, returns);
+    const both = this.intern(a.ends || b.ends, returns);
+    if (this.unions.size >= MOST_UNIONS) this.unions.clear();
+    this.unions.set(key, both);
+    return both;
   }
 
   private intern(ends: boolean, returns: readonly Return[]): Stack {
     let key = ends ? "." : "";
     let depth = 0;
-    this.work += 1 + returns.length;
+    this.limit.done += WAY_WORK * (1 + returns.length);
+    this.limit.checkStep();
     for (const { frame, below } of returns) {
       key += `${frame.id}:${below.id},`;
       depth = Math.max(depth, 1 + below.depth);
@@ -84,6 +101,7 @@ export class Stacks {
   /** Forgets all but those that are in use: who has one keeps it, and gets others for the same from now on. */
   forget(): void {
     this.known.clear();
+    this.unions.clear();
     this.known.set(".", this.bottom);
   }
 }

@@ -32,6 +32,12 @@ export interface BearableLoss {
   readonly ofOrder: (member: string) => boolean;
 }
 
+/** A value, and whether `JSON.parse` gives the same one of its text. */
+export interface ParsedJson {
+  readonly value: unknown;
+  readonly isPlain: boolean;
+}
+
 /** A text that has more than it may. */
 export class JsonTooMuch extends Error {
   override readonly name = "JsonTooMuch";
@@ -58,11 +64,46 @@ export function parseWhole(
   text: string,
   limits?: JsonLimits,
   bearable?: BearableLoss,
-): { readonly value: unknown; readonly isPlain: boolean } {
+): ParsedJson {
+  const parts = parsing(text, limits, bearable);
+  for (;;) {
+    const { done, value } = parts.next();
+    if (done) return value;
+  }
+}
+
+/**
+ * The same, part by part.
+ *
+ * @param turn Awaited between two parts: others have their turn.
+ */
+export async function parseInTurns(
+  text: string,
+  turn: () => Promise<void>,
+  limits: JsonLimits,
+  bearable?: BearableLoss,
+): Promise<ParsedJson> {
+  const parts = parsing(text, limits, bearable);
+  for (;;) {
+    const { done, value } = parts.next();
+    if (done) return value;
+    await turn();
+  }
+}
+
+/** Reads a text in parts, none of which can be parted further. */
+function* parsing(
+  text: string,
+  limits?: JsonLimits,
+  bearable?: BearableLoss,
+): Generator<undefined, ParsedJson> {
   const loses = look(text, limits, bearable);
+  yield;
   // It checks the text, too: what reads it once more need not.
   const value = JSON.parse(text);
-  return { value: loses ? read(text) : value, isPlain: !loses };
+  if (!loses) return { value, isPlain: true };
+  yield;
+  return { value: read(text), isPlain: false };
 }
 
 const QUOTE = 0x22;

@@ -45,7 +45,7 @@ export function infillRoute(app: Hono<ServerEnv>, server: ServerContext): void {
         server,
         body,
         async ({ engine, name }, { signal, deadline, onReport }) => {
-          const { request: asked, truncated } = requestOf(engine, body);
+          const { request: asked, truncated } = await requestOf(engine, body, signal);
           const request = { ...asked, signal, ...deadline.ofEngine, onReport };
           return new LlamaTextAnswer(
             engine.generate(await engine.ready(request)),
@@ -58,14 +58,15 @@ export function infillRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   });
 }
 
-function requestOf(
+async function requestOf(
   engine: Engine,
   body: InfillRequest,
-): { request: GenerateRequest; truncated: boolean } {
+  signal: AbortSignal,
+): Promise<{ request: GenerateRequest; truncated: boolean }> {
   const { tokenizer, contextTokens } = engine;
   const asked = llamaRequest(body);
-  const whole = encodeGap(
-    tokenizer,
+  const whole = await encodeGap(
+    engine,
     requireFim(tokenizer, "input_suffix"),
     {
       before: body.input_prefix ?? "",
@@ -74,6 +75,7 @@ function requestOf(
       parseSpecial: false,
     },
     body.input_extra.map(({ filename, text }) => ({ name: filename ?? "", text })),
+    signal,
   );
   const answer = Math.min(asked.maxTokens ?? Infinity, Math.ceil(contextTokens * ANSWER_SHARE));
   const short = shorten(whole, contextTokens - answer);

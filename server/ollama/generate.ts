@@ -115,7 +115,7 @@ async function requestOf(
   if (suffix) {
     const gap = { before: prompt ?? "", after: suffix, parseSpecial: raw ?? false };
     const fim = requireFim(engine.tokenizer, "suffix");
-    return { ...common, prompt: gapTokens(encodeGap(engine.tokenizer, fim, gap)) };
+    return { ...common, prompt: gapTokens(await encodeGap(engine, fim, gap, [], signal)) };
   }
   // A model without a template reads the prompt as it is, as it does with Ollama.
   if (raw || (engine.chat === undefined && !system)) {

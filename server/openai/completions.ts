@@ -33,7 +33,10 @@ export async function answerCompletion(
   const counts = checkCounts(body);
   return await answer(c, server, body, async (model, ends) => {
     const head = answerHead(model, "cmpl", "text_completion");
-    const requests = await allReady(model.engine, requestsOf(model.engine, body, counts, ends));
+    const requests = await allReady(
+      model.engine,
+      await requestsOf(model.engine, body, counts, ends),
+    );
     return new CompletionAnswer(head, model.engine, body, requests);
   });
 }
@@ -44,12 +47,12 @@ export async function answerCompletion(
  *
  * @throws {HttpError} 400 for a suffix where the model cannot fill gaps.
  */
-function requestsOf(
+async function requestsOf(
   engine: Engine,
   body: CompletionRequest,
   { n, candidates }: { n: number; candidates: number },
   { signal, deadline, onReport }: AnswerEnds,
-): GenerateRequest[] {
+): Promise<GenerateRequest[]> {
   const common: Omit<GenerateRequest, "prompt"> = {
     ...engineRequest(body),
     maxTokens: tokenLimit(
@@ -63,7 +66,9 @@ function requestsOf(
     ...deadline.ofEngine,
     onReport,
   };
-  const prompts = body.suffix ? promptsWithSuffix(engine, body, body.suffix) : body.prompt;
+  const prompts = body.suffix
+    ? await promptsWithSuffix(engine, body, body.suffix, signal)
+    : body.prompt;
   return prompts.flatMap((prompt) =>
     Array.from({ length: candidates }, (_, i) => ({
       ...common,
@@ -116,14 +121,18 @@ function checkCounts(body: CompletionRequest): { n: number; candidates: number }
 }
 
 /** The prompts as ones whose middle is to be filled in, before this text. */
-function promptsWithSuffix(
-  { tokenizer }: Engine,
+async function promptsWithSuffix(
+  engine: Engine,
   body: CompletionRequest,
   suffix: string,
-): number[][] {
-  const fim = requireFim(tokenizer, "suffix");
+  signal: AbortSignal,
+): Promise<number[][]> {
+  const fim = requireFim(engine.tokenizer, "suffix");
   const parseSpecial = body.parse_special ?? true;
-  return body.prompt.map((before) =>
-    gapTokens(encodeGap(tokenizer, fim, { before, after: suffix, parseSpecial }))
-  );
+  const prompts: number[][] = [];
+  for (const before of body.prompt) {
+    const gap = { before, after: suffix, parseSpecial };
+    prompts.push(gapTokens(await encodeGap(engine, fim, gap, [], signal)));
+  }
+  return prompts;
 }
