@@ -122,10 +122,11 @@ export class RequestChecker {
         toolConstraint(this.tokenizer, tools, content),
         (unwanted) => side.buildTools(tools, content, spaced, unwanted),
         signal,
+        contentTrack(request),
       );
     } else if (content !== undefined) {
       const build = (unwanted: AbortSignal) => side.build(content, spaced, unwanted);
-      await this.constraints.ready(content, build, signal);
+      await this.constraints.ready(content, build, signal, contentTrack(request));
     }
   }
 
@@ -209,9 +210,7 @@ export class RequestChecker {
     if (steering !== undefined) {
       throw new M40Error("invalid_request", "got a constraint and a steering; wanted one of them");
     }
-    // Such a format's calls may begin where content does not.
-    const track = tools?.format.whole === undefined ? format?.content() : undefined;
-    return this.constraints.steering(constraint, track);
+    return this.constraints.steering(constraint, contentTrack({ tools, format }));
   }
 
   private promptTokens(request: GenerateRequest): readonly number[] {
@@ -348,6 +347,12 @@ function oncePerPrompt(
   };
 }
 
+/** Where an answer's content begins, where reasoning may come before it. */
+function contentTrack({ tools, format }: Pick<GenerateRequest, "tools" | "format">) {
+  // Such a format's calls may begin where content does not.
+  return tools?.format.whole === undefined ? format?.content() : undefined;
+}
+
 /** How its reasoning is told from content, and what ends it. */
 function reasoningOf(
   { format, reasoning, reasoningBudget }: GenerateRequest,
@@ -359,6 +364,7 @@ function reasoningOf(
   const both: Steering = {
     next: (generated) => budget?.next(generated) ?? steering?.next(generated),
     allowed: (generated, guessed) => steering?.allowed?.(generated, guessed),
+    proceed: (generated) => steering?.proceed?.(generated) ?? true,
     guess: (generated, most) =>
       budget?.next(generated) === undefined ? steering?.guess?.(generated, most) ?? [] : [],
     prepare: (generated) => steering?.prepare?.(generated) ?? false,

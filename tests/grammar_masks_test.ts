@@ -329,3 +329,24 @@ Deno.test("masks made in pieces, while others have their turn, are those made at
   for (const lazy of [inPieces, interrupted, stopped]) assertEquals(maskOf(lazy), maskOf(atOnce));
   interrupted.stop();
 });
+
+Deno.test("a mask that takes much is found out in many parts, each of bounded work, and is the one made at once", () => {
+  const vocabulary = madeVocabulary();
+  const grammar = grammarOf(parseRegex("(.{0,12}){0,12}"));
+  const atOnce = new Automaton(grammar);
+  const wanted = new LazyMasks(vocabulary, vocabulary.vocabSize).masks.of(atOnce, atOnce.start);
+  const automaton = new Automaton(grammar);
+  const masks = new LazyMasks(vocabulary, vocabulary.vocabSize).masks;
+  const allow = automaton.allowWork.bind(automaton);
+  let before = 0;
+  automaton.allowWork = (most) => {
+    before = most;
+    allow(most);
+  };
+  let parts = 1;
+  for (; !masks.proceed(automaton, automaton.start); parts++) {
+    assert(before - automaton.workLeft < 150_000, `${before - automaton.workLeft}`);
+  }
+  assert(parts > 3, `${parts} parts`);
+  assertEquals(masks.of(automaton, automaton.start), wanted);
+});

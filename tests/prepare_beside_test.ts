@@ -1,5 +1,6 @@
 // What sequences do for the steps to come while the device computes one.
 import { assert, assertEquals } from "@std/assert";
+import { setImmediate } from "node:timers";
 import type { GenerateRequest } from "../engine/mod.ts";
 import type { Steering } from "../engine/sampling/steering.ts";
 import { prepareBeside } from "../engine/scheduler/prepare_beside.ts";
@@ -147,4 +148,47 @@ Deno.test("what steers an answer prepares beside its prompt, told of its tokens;
     assertEquals(prepared.error, undefined);
     assertEquals(prepared, await collect(engine.generate(request)));
   });
+});
+
+Deno.test("what steers an answer finds out what may come in parts, in turn with others; the answer is the same", async () => {
+  const request: GenerateRequest = {
+    prompt: promptOf(9, 1),
+    maxTokens: 5,
+    sampling: { temperature: 1, seed: 3, ignoreEos: true },
+  };
+  let left = 0;
+  let length = -1;
+  let turns = 0;
+  const seen: number[] = [];
+  const steering: Steering = {
+    next: () => undefined,
+    proceed(generated) {
+      if (generated.length !== length) {
+        length = generated.length;
+        left = 40;
+        turns = 0;
+      }
+      // Parts take time: others have their turn where they have taken too much of it.
+      for (const end = performance.now() + 1; performance.now() < end;);
+      return --left <= 0;
+    },
+    allowed(generated) {
+      assert(generated.length === 0 || left <= 0);
+      if (generated.length > 0) seen.push(turns);
+      return undefined;
+    },
+  };
+  let isOver = false;
+  const count = () => {
+    turns++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  await withEngine({}, async (engine) => {
+    const steered = await collect(engine.generate({ ...request, steering }));
+    isOver = true;
+    assertEquals(steered, await collect(engine.generate(request)));
+  });
+  assertEquals(seen.length, 4);
+  assert(seen.every((one) => one > 1), `${seen}`);
 });

@@ -39,6 +39,7 @@ export const HOUSE: readonly string[] = [
   "engine/json",
   "engine/printable.ts",
   "engine/system_error.ts",
+  "engine/turns.ts",
   "engine/errors.ts",
   "types",
   "deno.json",

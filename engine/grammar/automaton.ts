@@ -9,8 +9,8 @@ import { WorkLimit } from "./work_limit.ts";
 /** States and stacks that are kept; beyond that they are made anew. */
 const MOST_KEPT = 100_000;
 
-/** What the bytes that likely follow a state may take to find; nobody needs to know more of them. */
-const MOST_LIKELY_WORK = 10_000;
+/** What looking ahead of a state or a place may take: nobody needs to know all that is there. */
+const MOST_AHEAD_WORK = 10_000;
 
 /** What one of them takes. */
 const STATE_BYTES = 600;
@@ -131,7 +131,7 @@ export class Automaton {
    */
   likelyBytes(state: State, most: number): Uint8Array {
     const bytes: number[] = [];
-    const mostWork = this.limit.done + MOST_LIKELY_WORK;
+    const mostWork = this.limit.done + MOST_AHEAD_WORK;
     for (let at = state; bytes.length < most && !at.canEnd;) {
       const byte = this.likelyByte(at, mostWork);
       if (byte === undefined) break;
@@ -178,10 +178,12 @@ export class Automaton {
     return this.stateOf(new Map(items), stack.ends) ?? undefined;
   }
 
-  /** The states behind one byte. */
+  /** The states behind one byte; where finding them takes much, some of them. */
   statesBehind(state: State): readonly State[] {
     const found = new Set<State>();
+    const mostWork = this.limit.done + MOST_AHEAD_WORK;
     for (let byteClass = 0; byteClass < this.classCount; byteClass++) {
+      if (this.limit.done > mostWork) break;
       const next = this.step(state as LinkedState, byteClass);
       if (next !== null) found.add(next);
     }
@@ -193,11 +195,16 @@ export class Automaton {
     return this.frames.starts;
   }
 
-  /** The places that one leads to (behind a byte, in a rule that comes next, or behind that), and by how many bytes. */
+  /**
+   * The places that one leads to (behind a byte, in a rule that comes next, or behind that), and by how many bytes; where
+   * finding them takes much, some of them.
+   */
   behindPlace(frame: Frame): { readonly frames: readonly Frame[]; readonly bytes: number } {
     const frames: Frame[] = [];
     let bytes = 0;
+    const mostWork = this.limit.done + MOST_AHEAD_WORK;
     for (let byteClass = 0; byteClass < this.classCount; byteClass++) {
+      if (this.limit.done > mostWork) return { frames, bytes };
       this.limit.beginStep();
       const next = this.frames.next(frame, byteClass);
       if (next === null) continue;

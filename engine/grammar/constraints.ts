@@ -17,6 +17,7 @@ import { LazyMasks } from "./lazy_masks.ts";
 import type { TokenMasks } from "./masks.ts";
 import { Preparation } from "./preparation.ts";
 import { SharedWork } from "./shared_work.ts";
+import { Turns } from "../turns.ts";
 import { terminalBytes } from "./token_terminals.ts";
 
 /** Turns the constraints of requests into steerings for one vocabulary. */
@@ -74,8 +75,7 @@ export class Constraints {
     const known = this.kept.get(key);
     if (known === undefined) this.kept.requireRoom();
     const compiled = known ?? new CompiledConstraint(constraint);
-    const reasons = track !== undefined &&
-      (compiled.free || !track.isContent(track.start) || track.openers(track.start).length > 0);
+    const reasons = mayReason(compiled, track);
     const steering = new GrammarSteering({
       constraint: compiled,
       masks: this.masks,
@@ -100,15 +100,43 @@ export class Constraints {
   }
 
   /**
-   * Has a constraint built elsewhere, unless it is known: what {@link steering} does of it then takes little time.
+   * Has a constraint built elsewhere, unless it is known, and finds out in turn with others what its first token may be:
+   * what {@link steering} does of it then takes little time.
    *
    * @param build Builds it, unless it gives nothing because it cannot; called once for those who ask for the same at
    * the same time. Its signal is aborted when all of them have left: then it need not begin.
    * @param signal Whoever asks leaves when it is aborted.
+   * @param track As {@link steering} is going to have it.
    * @throws {M40Error} "invalid_request" naming what is wrong with it, "queue_full"; "cancelled" where the signal is
    * aborted; what `build` throws.
    */
   async ready(
+    constraint: Constraint,
+    build: (unwanted: AbortSignal) => Promise<BuiltNetworks> | undefined,
+    signal?: AbortSignal,
+    track?: ContentTrack,
+  ): Promise<void> {
+    await this.readyNetworks(constraint, build, signal);
+    const compiled = this.kept.get(keyOf(constraint));
+    if (compiled === undefined) return;
+    const { param = constraint.kind } = constraint;
+    const turns = new Turns();
+    const begin = async (automaton: Automaton) => {
+      do {
+        await turns.next();
+        signal?.throwIfAborted();
+      } while (!this.masks.proceed(automaton, automaton.start));
+    };
+    await this.lazyMasks.ready(turns);
+    try {
+      await begin(compiled.automaton);
+      if (mayReason(compiled, track)) await begin(compiled.behindSpace);
+    } catch (error) {
+      throw signal?.aborted ? cancelled() : namingParam(error, param);
+    }
+  }
+
+  private async readyNetworks(
     constraint: Constraint,
     build: (unwanted: AbortSignal) => Promise<BuiltNetworks> | undefined,
     signal?: AbortSignal,
@@ -148,6 +176,16 @@ export class Constraints {
   private get masks(): TokenMasks {
     return this.lazyMasks.masks;
   }
+}
+
+/** Whether reasoning may come before an answer, and space between them. */
+function mayReason(compiled: CompiledConstraint, track: ContentTrack | undefined): boolean {
+  return track !== undefined &&
+    (compiled.free || !track.isContent(track.start) || track.openers(track.start).length > 0);
+}
+
+function cancelled(): M40Error {
+  return new M40Error("cancelled", "the request was cancelled");
 }
 
 /** What is alike for constraints that are alike. */

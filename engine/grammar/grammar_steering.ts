@@ -94,6 +94,12 @@ export class GrammarSteering implements Steering {
     }
   }
 
+  proceed(generated: readonly number[]): boolean {
+    const progress = this.after(generated);
+    return progress.kind !== "content" ||
+      this.options.masks.proceed(progress.automaton, progress.state);
+  }
+
   guess(generated: readonly number[], most: number): readonly number[] {
     const progress = this.after(generated);
     if (progress.kind !== "content") return [];

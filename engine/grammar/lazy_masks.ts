@@ -1,3 +1,4 @@
+import type { Turns } from "../turns.ts";
 import { SHORT_BYTES, TokenMasks } from "./masks.ts";
 import { type TokenBytes, type VocabularyTries, vocabularyTries } from "./vocabulary_trie.ts";
 
@@ -34,6 +35,18 @@ export class LazyMasks {
     this.timer = this.made ? undefined : setTimeout(() => this.begin(), PAUSE_MS);
     // A program that has nothing else to do may end.
     if (this.timer !== undefined) Deno.unrefTimer(this.timer);
+  }
+
+  /**
+   * Makes what is left of them in turn with others.
+   *
+   * @throws {M40Error} as {@link masks} does.
+   */
+  async ready(turns: Turns): Promise<void> {
+    while (this.made === undefined) {
+      this.proceed();
+      await turns.next();
+    }
   }
 
   /** Nobody needs them any more. */

@@ -9,6 +9,9 @@ import { VocabularyWalk } from "./vocabulary_walk.ts";
 const KEPT_BYTES = 32 * 2 ** 20;
 /** What one mask may take, in nodes and items that are looked at: a tenth of a second or so. */
 const MOST_WORK = 2_000_000;
+/** What is done of a mask in one part, in nodes of the vocabulary and in work: a few milliseconds at most. */
+const PART_NODES = 32_768;
+const PART_WORK = 10_000;
 
 /**
  * Tokens of so many bytes are the short ones: what a place allows of them is the same wherever so many
@@ -41,6 +44,14 @@ interface KeptMasks {
   readonly states: LeastRecentlyUsed<State, AllowedTokens>;
   readonly frames: LeastRecentlyUsed<Frame, FrameTokens>;
   readonly begun: WeakMap<Frame, BegunFrame>;
+  readonly making: WeakMap<State, BegunMask>;
+}
+
+/** A state's tokens, while they are found out. */
+interface BegunMask {
+  readonly parts: Generator<undefined, AllowedTokens>;
+  /** What it may take yet. */
+  workLeft: number;
 }
 
 /**
@@ -90,7 +101,37 @@ export class TokenMasks {
    */
   of(automaton: Automaton, state: State): AllowedTokens {
     const { states } = this.keptOf(automaton);
-    return states.get(state) ?? states.put(state, this.make(automaton, state));
+    for (;;) {
+      const known = states.get(state);
+      if (known !== undefined) return known;
+      this.proceed(automaton, state);
+    }
+  }
+
+  /**
+   * Finds out a part of what a state allows, a few milliseconds of it at most; the answer is whether it is known.
+   *
+   * @throws {M40Error} as {@link of} does.
+   */
+  proceed(automaton: Automaton, state: State): boolean {
+    const { states, making } = this.keptOf(automaton);
+    if (states.get(state) !== undefined) return true;
+    const begun = making.getOrInsertComputed(state, () => ({
+      parts: this.make(automaton, state),
+      workLeft: MOST_WORK,
+    }));
+    automaton.allowWork(begun.workLeft);
+    try {
+      const { done, value } = begun.parts.next();
+      begun.workLeft = automaton.workLeft;
+      if (!done) return false;
+      making.delete(state);
+      states.put(state, value);
+      return true;
+    } catch (error) {
+      making.delete(state);
+      throw error;
+    }
   }
 
   /** Whether a state's tokens are known. */
@@ -109,6 +150,7 @@ export class TokenMasks {
       states: new LeastRecentlyUsed(this.mostKept),
       frames: new LeastRecentlyUsed(this.mostKept),
       begun: new WeakMap(),
+      making: new WeakMap(),
     }));
   }
 
@@ -130,20 +172,22 @@ export class TokenMasks {
     if (kept.frames.get(near) !== undefined) return true;
     const begun = kept.begun.getOrInsertComputed(near, () => this.begin(automaton, near));
     automaton.allowWork(begun.workLeft);
-    const isOver = begun.walk.proceed(mostNodes);
+    const isOver = begun.walk.proceed(mostNodes, PART_WORK);
     begun.workLeft = automaton.workLeft;
     if (isOver) this.finish(kept, near, begun);
     return isOver;
   }
 
-  private ofFrame(automaton: Automaton, frame: Frame): FrameTokens {
+  private *ofFrame(automaton: Automaton, frame: Frame): Generator<undefined, FrameTokens> {
     const near = automaton.nearest(frame, SHORT_BYTES);
     const kept = this.keptOf(automaton);
     const known = kept.frames.get(near);
     if (known !== undefined) return known;
     const begun = kept.begun.get(near) ?? this.begin(automaton, near);
-    begun.walk.proceed();
-    return this.finish(kept, near, begun);
+    // Half of it may be found out by now, or all by others meanwhile.
+    kept.begun.set(near, begun);
+    while (!begun.walk.proceed(PART_NODES, PART_WORK)) yield;
+    return kept.frames.get(near) ?? this.finish(kept, near, begun);
   }
 
   private begin(automaton: Automaton, frame: Frame): BegunFrame {
@@ -164,13 +208,12 @@ export class TokenMasks {
     return frames.put(frame, { mask, exits, belowExits });
   }
 
-  private make(automaton: Automaton, state: State): AllowedTokens {
-    automaton.allowWork(MOST_WORK);
+  private *make(automaton: Automaton, state: State): Generator<undefined, AllowedTokens> {
     const mask = new Uint32Array(this.words);
-    if (this.isWide(state) || !this.addByPlaces(automaton, state, mask)) {
-      this.walk(this.short, automaton, state, mask);
+    if (this.isWide(state) || !(yield* this.addByPlaces(automaton, state, mask))) {
+      yield* this.walk(this.short, automaton, state, mask);
     }
-    this.walk(this.long, automaton, state, mask);
+    yield* this.walk(this.long, automaton, state, mask);
     const onlyEnd = state.items.length === 0;
     if (state.canEnd) { for (const token of this.endTokens) mask[token >> 5] |= 1 << (token & 31); }
     const { everything } = this;
@@ -183,29 +226,41 @@ export class TokenMasks {
    * Allows the short tokens that a state's places allow; false, and some of them, where it is less work to look
    * at all tokens for the state as a whole.
    */
-  private addByPlaces(automaton: Automaton, { items }: State, mask: Uint32Array): boolean {
+  private *addByPlaces(
+    automaton: Automaton,
+    { items }: State,
+    mask: Uint32Array,
+  ): Generator<undefined, boolean> {
     let left = this.short.skips[0];
     for (const { frame, stack } of items) {
-      const own = this.ofFrame(automaton, frame);
+      const own = yield* this.ofFrame(automaton, frame);
       for (let i = 0; i < mask.length; i++) mask[i] |= own.mask[i];
       const behind = own.exits.length > 0 ? automaton.behind(stack) : undefined;
       if (behind === undefined) continue;
       left -= own.belowExits;
       if (left < 0) return false;
-      for (const node of own.exits) this.walk(this.short, automaton, behind, mask, node);
+      let nodes = 0;
+      for (const node of own.exits) {
+        yield* this.walk(this.short, automaton, behind, mask, node);
+        nodes += this.short.skips[node] - node;
+        if (nodes < PART_NODES) continue;
+        nodes = 0;
+        yield;
+      }
     }
     return true;
   }
 
   /** Allows the tokens below a node of a tree that a state allows. */
-  private walk(
+  private *walk(
     trie: VocabularyTrie,
     automaton: Automaton,
     from: State,
     mask: Uint32Array,
     start?: number,
-  ): void {
-    new VocabularyWalk(trie, automaton, from, mask, start).proceed();
+  ): Generator<undefined, void> {
+    const walk = new VocabularyWalk(trie, automaton, from, mask, start);
+    while (!walk.proceed(PART_NODES, PART_WORK)) yield;
   }
 }
 

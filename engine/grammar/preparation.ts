@@ -82,7 +82,7 @@ export class Preparation {
     if (!masks.knows(automaton, state) && !masks.isWide(state)) {
       const isKnown = ({ frame }: Item) => masks.prepare(automaton, frame, PART_NODES);
       if (!state.items.every(isKnown)) return;
-      masks.of(automaton, state);
+      if (!masks.proceed(automaton, state)) return;
     }
     left.shift();
     const add = (next: State, bytes: number) => {

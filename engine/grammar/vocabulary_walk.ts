@@ -31,14 +31,17 @@ export class VocabularyWalk {
   /**
    * Goes on for so many nodes at most; the answer is whether it is over.
    *
+   * @param mostWork What the automaton may do for it, one step more at most.
    * @throws {M40Error} "invalid_request" where the grammar is too ambiguous. It may go on after that.
    */
-  proceed(most = Infinity): boolean {
+  proceed(most = Infinity, mostWork = Infinity): boolean {
     const { path, mask, automaton, exits, end } = this;
     const { bytes, skips, depths, tokens, firsts, kinds } = this.trie;
+    const leastLeft = automaton.workLeft - mostWork;
     let { node } = this;
     try {
       for (let left = most; node < end && left > 0; left--) {
+        if (automaton.workLeft < leastLeft) break;
         const depth = depths[node];
         const state = automaton.next(path[depth - 1], bytes[node]);
         if (state === undefined) {

@@ -148,10 +148,19 @@ export class SequenceSampling {
     const { generated, steering } = this;
     const only = steering.next(generated);
     if (only !== undefined) return only;
+    // What takes long is found out in turn with others, before the next step.
+    if (!this.proceed()) return undefined;
     const allowed = steering.allowed?.(generated);
     if (allowed?.sole === undefined) return undefined;
     const mayEnd = allowed.onlyEnd || generated.length >= this.minTokens;
     return mayEnd || !this.endTokens.has(allowed.sole) ? allowed.sole : undefined;
+  }
+
+  /** Does a part of what {@link next} needs; the answer is whether that takes little time now. */
+  proceed(): boolean {
+    const { generated, steering } = this;
+    return steering?.proceed === undefined || steering.next(generated) !== undefined ||
+      steering.proceed(generated);
   }
 
   /** At most so many tokens that will likely come next, as far as what steers it can say. */

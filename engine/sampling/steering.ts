@@ -31,6 +31,13 @@ export interface Steering {
    */
   allowed?(generated: readonly number[], guessed?: number): AllowedTokens | undefined;
   /**
+   * Does a part of what {@link allowed} needs, some milliseconds of it at most; the answer is whether that takes little
+   * time now. Absent: it always does. What it throws ends its own sequence.
+   *
+   * @param generated As above.
+   */
+  proceed?(generated: readonly number[]): boolean;
+  /**
    * At most so many of the tokens that will likely come next, one after the other: what it costs to be wrong is
    * computing them.
    *

@@ -1,6 +1,7 @@
 import type { StepSequence } from "../device/step_block.ts";
 import type { StepOutput } from "../device/step_result.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
+import { Turns } from "../turns.ts";
 import type { PageManager } from "./page_manager.ts";
 import { Changes } from "./changes.ts";
 import { ChunkBudget } from "./chunk_budget.ts";
@@ -323,6 +324,8 @@ export class Scheduler implements SequenceQueue {
 
   /** Decides on a step, and gives it to the device; there is no result where nobody takes part in it any more. */
   private async begin(seen: { changes: number }, lane?: Lane): Promise<StepBegun> {
+    const late = lane === "prompts" ? [] : this.roster.running.filter((one) => !this.proceeds(one));
+    if (late.length > 0) await this.proceed(late);
     const scheduled = this.planner.plan(lane);
     const steps = lane !== "prompts" && this.underWay.size === 0 ? this.runs.plan(scheduled) : 1;
     // What was given back in deciding that helps nobody.
@@ -354,6 +357,24 @@ export class Scheduler implements SequenceQueue {
     }
     this.deliveries.deliver();
     return { turns, step, run };
+  }
+
+  /** Finds out what those may draw of whom that takes long, in turn with others. */
+  private async proceed(sequences: readonly Sequence[]): Promise<void> {
+    const turns = new Turns();
+    for (const sequence of sequences) {
+      do await turns.next(); while (!this.proceeds(sequence));
+    }
+  }
+
+  /** Finds out a part of what a sequence may draw in the next step; whether nothing of it is left. */
+  private proceeds(sequence: Sequence): boolean {
+    try {
+      return !sequence.runs || !sequence.drawsNext || !sequence.canBegin || sequence.proceed();
+    } catch (error) {
+      this.outcomes.conclude(sequence, asM40Error(error));
+      return true;
+    }
   }
 
   /** A turn as the device takes it; where that fails (what steers the sequence, say), its sequence ends. */

@@ -262,6 +262,11 @@ export class Sequence {
     return this.logprobs ? undefined : this.sampler.certain();
   }
 
+  /** Does a part of what {@link sampling} needs; the answer is whether that takes little time now. */
+  proceed(): boolean {
+    return this.sampler.proceed();
+  }
+
   /** Does a part of the work to come that needs no device; the answer is whether more of it is left. */
   prepare(): boolean {
     return this.sampler.prepare();
