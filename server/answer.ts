@@ -8,6 +8,7 @@ import type { Context } from "hono";
 import type { GenerationReport } from "../engine/mod.ts";
 import { KEEP_ALIVE_WANTED, parseKeepAlive } from "../engine/manager/keep_alive.ts";
 import { begun, settled } from "./begun.ts";
+import { follow } from "./follow.ts";
 import { requestSignal, type ServerContext, type ServerEnv } from "./context.ts";
 import { Deadline } from "./deadline.ts";
 import type { StreamShape } from "./dialect.ts";
@@ -95,7 +96,7 @@ export async function answer(
   answer.catch(() => {});
   if (!asked.stream) return Response.json(await (await answer).whole());
   const { holdStreamsMs } = server;
-  const events = await settled(model, Math.max(HEAD_MS, holdStreamsMs))
+  const events = request.hasModel || await settled(model, Math.max(HEAD_MS, holdStreamsMs))
     ? await begun((await answer).events(holdStreamsMs), holdStreamsMs)
     : eventsOf(answer, `loading model ${name}`, server.loadingCommentMs);
   const pace = { commentMs: server.commentMs, halfClosed: c.env.halfClosed };
@@ -121,6 +122,8 @@ class ModelRequest {
   private readonly signal: AbortSignal;
   private readonly trace?: RequestTrace;
   private begun?: Answer;
+  /** Whether its model was there at once. */
+  hasModel = false;
 
   constructor(
     c: Context<ServerEnv>,
@@ -129,7 +132,8 @@ class ModelRequest {
   ) {
     this.deadline = new Deadline(server.timeoutMs);
     this.trace = c.get("trace");
-    this.signal = AbortSignal.any([requestSignal(c.req.raw, c.env), this.left.signal]);
+    this.signal = this.left.signal;
+    follow(requestSignal(c.req.raw, c.env), this.left);
   }
 
   get ends(): AnswerEnds {
@@ -142,6 +146,7 @@ class ModelRequest {
     const { server: { models }, signal } = this;
     const options = { keepAliveMs: this.asked.keep_alive ?? undefined };
     const ready = models.tryAcquire(name, options);
+    this.hasModel = ready !== undefined;
     if (ready !== undefined) return ready;
     return await this.deadline.within(
       signal,

@@ -1,5 +1,6 @@
 import { M40Error } from "../engine/errors.ts";
 import type { GenerateRequest } from "../engine/mod.ts";
+import { follow } from "./follow.ts";
 
 /** When a request has to be done, what comes before its generation included. */
 export class Deadline {
@@ -27,18 +28,24 @@ export class Deadline {
   ): Promise<T> {
     const { timeoutMs, start } = this;
     if (timeoutMs === undefined) return await work(signal);
-    const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), start + timeoutMs - performance.now());
+    const end = new AbortController();
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      end.abort();
+    }, start + timeoutMs - performance.now());
+    const unfollow = follow(signal, end);
     try {
-      return await work(AbortSignal.any([signal, late.signal]));
+      return await work(end.signal);
     } catch (error) {
-      if (!late.signal.aborted) throw error;
+      if (!late) throw error;
       throw new M40Error(
         "timeout",
         `the request was not done after ${timeoutMs / 1000} s: ${state}. Send it again, or serve ` +
           "with a longer --timeout.",
       );
     } finally {
+      unfollow();
       clearTimeout(timer);
     }
   }

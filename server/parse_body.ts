@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { HttpError } from "./errors.ts";
 import { describe } from "./fields.ts";
+import { schemaFor } from "./schema_for.ts";
 
 /**
  * Checks a body.
@@ -8,7 +9,7 @@ import { describe } from "./fields.ts";
  * @throws {HttpError} 400 `invalid_request`, naming the parameter, what was wanted and what was got.
  */
 export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
-  const result = schema.safeParse(body);
+  const result = schemaFor(schema, body).safeParse(body);
   if (result.success) return result.data;
   const { path, message } = result.error.issues[0];
   const param = path.join(".");

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Gauge, Histogram, type Metric, Registry } from "prom-client";
 
 /** m40's name of a metric, then vLLM's. */
 export type Names = readonly [string, ...string[]];
@@ -71,12 +71,13 @@ export class MetricRegistry {
 
   /** @param buckets Upper bounds, rising. */
   histogram(names: Names, help: string, buckets: number[]): (value: number) => void {
-    const histograms = names.map((name) =>
-      new Histogram({ name, help, buckets, registers: [this.of(name)] })
-    );
-    return (value) => {
-      for (const histogram of histograms) histogram.observe(value);
-    };
+    const [name, ...others] = names;
+    const histogram = new Histogram({ name, help, buckets, registers: [this.of(name)] });
+    // Counted once, as this is done for every token.
+    for (const other of others) {
+      this.of(other).registerMetric(new RenamedHistogram(other, histogram) as unknown as Metric);
+    }
+    return (value) => histogram.observe(value);
   }
 
   /** Values by labels, of which each may have some; they are asked for whenever metrics are read. */
@@ -148,4 +149,19 @@ export function mergeTexts(texts: readonly string[]): string {
     }
   }
   return [...families].map(([help, lines]) => [help, ...lines].join("\n") + "\n").join("\n");
+}
+
+/** A histogram under another name. It has what a registry asks of a metric. */
+class RenamedHistogram {
+  constructor(private readonly name: string, private readonly histogram: Histogram) {}
+
+  async get() {
+    const { name, histogram } = this;
+    const told = await histogram.get();
+    const values = told.values.map((value) => ({
+      ...value,
+      metricName: value.metricName?.replace(told.name, () => name),
+    }));
+    return { ...told, name, values };
+  }
 }
