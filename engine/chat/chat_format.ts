@@ -15,6 +15,7 @@ import { likelyFormats, TOOL_FORMATS } from "./tools/formats.ts";
 import { GENERIC } from "./tools/generic.ts";
 import { type ShownTool, shownTool } from "./tools/shown_tool.ts";
 import type { ToolUse } from "./tools/tool_use.ts";
+import { othersTurn, Turns } from "../turns.ts";
 
 /** The templates of a model. */
 export interface ChatTemplates {
@@ -29,6 +30,9 @@ export interface ChatTemplates {
   /** The special tokens that templates can name: `bos_token` and the like. */
   readonly specialTokens: Readonly<Record<string, string>>;
 }
+
+/** From so many messages on a conversation is checked in a turn of its own. */
+const MANY_MESSAGES = 256;
 
 /** How conversations become prompts. */
 export class ChatFormat {
@@ -86,8 +90,12 @@ export class ChatFormat {
     signal?: AbortSignal,
     describe = false,
   ): Promise<ChatPrompt> {
+    // Long conversations are gone through several times: others have their turn in between.
+    if (request.messages.length >= MANY_MESSAGES) await othersTurn();
+    const turns = new Turns();
     request = { ...request, messages: withoutCutCalls(request.messages) };
     checkRequest(request);
+    await turns.next();
     request = { ...request, messages: this.withBeginning(request.messages) };
     const { messages, continueFinal = false } = request;
     const template = await this.templateFor(request);
@@ -95,9 +103,15 @@ export class ChatFormat {
     const protection = new Protection(this.tokenizer, this.beginnings, request, template);
     const { mark, endMark } = protection;
     const told = request.toolChoice === "none" ? [] : request.tools ?? [];
+    const shown: ReturnType<Protection["message"]>[] = [];
+    for (const message of messages) {
+      await turns.next();
+      shown.push(protection.message(message));
+    }
+    await turns.next();
     const rendered = await this.renderer.render({
       template,
-      messages: messages.map((message) => protection.message(message)),
+      messages: shown,
       tools: told.length === 0
         ? undefined
         : told.map((tool) => protection.value(shownTool(tool)) as ShownTool),
