@@ -29,6 +29,10 @@ const ROOT = fromFileUrl(new URL(".", import.meta.url));
 /** Compilers run in {@link ROOT}, or in a copy, and are told paths from there: what they make does not depend on it. */
 const DIST = "dist";
 
+/** Folders whose sources every library has, and those of a GPU's library. */
+const SHARED = ["cuda/common", "cuda/program", "cuda/process"];
+const GPU = ["cuda/gpu", "cuda/gpu/persistent", "cuda/ops"];
+
 const TARGETS = ["cpu", "cuda", "emulated"] as const;
 type Target = typeof TARGETS[number];
 
@@ -154,7 +158,7 @@ function recipeFor(
 const TEMPORARY = ".tmp";
 
 /** The one source that includes what {@link writeBuildInfo} writes. */
-const BUILD_INFO = "cuda/runtime/build_info.cpp";
+const BUILD_INFO = "cuda/common/build_info.cpp";
 
 const SANITIZE = "-fsanitize=address,undefined";
 
@@ -166,7 +170,7 @@ const CXX_FLAGS = [
   "-Icuda",
 ];
 
-/** cuda/runtime/portability.cpp says what these have to do with old systems. */
+/** cuda/common/portability.cpp says what these have to do with old systems. */
 const PORTABLE_LINK_FLAGS = ["-static-libstdc++", "-shared-libgcc"];
 const PORTABLE_LINKER_FLAGS = ["--exclude-libs,ALL", "--gc-sections", "--no-undefined"];
 
@@ -182,7 +186,7 @@ async function cpuRecipe(debug: boolean): Promise<Recipe> {
       cuda_toolkit: "",
       architectures: ["baseline", "avx", "avx2", "avx512"],
     },
-    sources: [...sourcesIn("cuda/runtime", ".cpp"), ...sourcesIn("cuda/reference", ".cpp")],
+    sources: [...SHARED, "cuda/cpu"].flatMap((folder) => sourcesIn(folder, ".cpp")),
     compileFlags: [
       ...CXX_FLAGS,
       ...(debug ? ["-O1", "-g", SANITIZE, "-fno-sanitize-recover=undefined"] : ["-O3"]),
@@ -198,7 +202,7 @@ async function cpuRecipe(debug: boolean): Promise<Recipe> {
 
 /** Built where it is used, for this processor alone. */
 async function emulatedRecipe(debug: boolean): Promise<Recipe> {
-  const folders = ["cuda/runtime", "cuda/ops", "cuda/emulation"];
+  const folders = [...SHARED, ...GPU, "cuda/emulation"];
   const compiler = await findCompiler();
   return {
     compiler,
@@ -258,8 +262,8 @@ async function cudaRecipe(debug: boolean, architectures: readonly string[]): Pro
     environment: toolkit.environment,
     elsewhere: true,
     sources: [
-      ...sourcesIn("cuda/runtime", ".cpp"),
-      ...["cuda/runtime", "cuda/ops"].flatMap((folder) => sourcesIn(folder, ".cu")),
+      ...SHARED.flatMap((folder) => sourcesIn(folder, ".cpp")),
+      ...[...SHARED, ...GPU].flatMap((folder) => sourcesIn(folder, ".cu")),
     ],
     compileFlags: [
       ...["-ccbin", toolkit.hostCompiler, "-std=c++17", "-Icuda", ...targets],
@@ -272,7 +276,7 @@ async function cudaRecipe(debug: boolean, architectures: readonly string[]): Pro
       ...["-ccbin", toolkit.hostCompiler, "-shared", "-cudart", "static", ...targets],
       ...["-Xcompiler", PORTABLE_LINK_FLAGS.join(",")],
       ...PORTABLE_LINKER_FLAGS.flatMap((flag) => ["-Xlinker", flag]),
-      // cuda/runtime/old_glibc.cu says why.
+      // cuda/gpu/old_glibc.cu says why.
       ...["-Xlinker", "--no-as-needed", ...OLD_LIBRARIES.map((name) => "-l:" + name)],
       ...(debug ? [] : ["-Xlinker", "-s"]),
     ],

@@ -55,7 +55,7 @@ async function startServer() {
 }
 
 if (Deno.args[0] === "--serve") {
-  const { FaultServer } = await import("../tests/fault_server.ts");
+  const { FaultServer } = await import("../tests/fixtures/fault_server.ts");
   const { repeated } = await import("./repeated_file.ts");
   const file = repeated(BYTES);
   const server = new FaultServer(() => file);

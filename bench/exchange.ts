@@ -8,9 +8,9 @@
 import { parseArgs } from "@std/cli/parse-args";
 import { parseDeviceList } from "../engine/device/device_list.ts";
 import { asM40Error } from "../engine/errors.ts";
-import { chooseExchange } from "../engine/exchange_choice.ts";
-import { exchangeTime } from "../engine/exchange_speed.ts";
-import { closeCards, openCards } from "../engine/opened_card.ts";
+import { chooseExchange } from "../engine/parallel/exchange_choice.ts";
+import { exchangeTime } from "../engine/parallel/exchange_speed.ts";
+import { closeCards, openCards } from "../engine/parallel/opened_card.ts";
 
 const args = parseArgs(Deno.args, {
   string: ["device", "columns", "rows"],

@@ -15,7 +15,7 @@ import { Readable } from "node:stream";
 import { HttpServer } from "../server/http/http_server.ts";
 import { defaultLimits } from "../server/http/limits.ts";
 import { OPENAI } from "../server/openai/dialect.ts";
-import { eventStream } from "../server/sse.ts";
+import { eventStream } from "../server/answer/sse.ts";
 
 const STREAMS = 200;
 const EVENTS = 200;

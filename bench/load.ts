@@ -8,9 +8,9 @@
 import { parseArgs } from "@std/cli/parse-args";
 import { openDevice } from "../engine/device/open.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
-import { planMemory } from "../engine/memory_plan.ts";
+import { planMemory } from "../engine/memory/memory_plan.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
-import { place } from "../engine/placement.ts";
+import { place } from "../engine/memory/placement.ts";
 import { writeGguf } from "../engine/gguf/writer.ts";
 import { randomModel } from "../tools/make_model/model.ts";
 import { SHAPES } from "../tools/make_model/shapes.ts";

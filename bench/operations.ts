@@ -8,9 +8,9 @@
 import { parseArgs } from "@std/cli/parse-args";
 import { openDevice } from "../engine/device/open.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
-import { PAGE_TOKENS, planMemory } from "../engine/memory_plan.ts";
+import { PAGE_TOKENS, planMemory } from "../engine/memory/memory_plan.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
-import { place } from "../engine/placement.ts";
+import { place } from "../engine/memory/placement.ts";
 import type { DeviceProgram } from "../engine/device/device_program.ts";
 
 const STEPS = 20;

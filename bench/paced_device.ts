@@ -2,8 +2,8 @@ import type { StepSequence } from "../engine/device/step_block.ts";
 import type { StepOutput } from "../engine/device/step_result.ts";
 import { GREEDY, type StepSampling } from "../engine/device/step_sampling.ts";
 import type { Engine } from "../engine/mod.ts";
-import type { Replica } from "../engine/replicas/replica.ts";
-import { RowTimes } from "../engine/scheduler/row_times.ts";
+import type { Replica } from "../engine/parallel/replicas/replica.ts";
+import { RowTimes } from "../engine/scheduler/steps/row_times.ts";
 
 /** Rows that a GPU computes together, and what each group of them but the first adds to a step, as a share of it. */
 const GROUP_ROWS = 8;

@@ -1,4 +1,4 @@
-import type { ServedFile } from "../tests/fault_server.ts";
+import type { ServedFile } from "../tests/fixtures/fault_server.ts";
 
 const BLOCK_BYTES = 64 * 2 ** 20;
 

@@ -8,7 +8,7 @@
 import { parseArgs } from "@std/cli/parse-args";
 import { fromFileUrl } from "@std/path";
 import { Engine } from "../engine/mod.ts";
-import { ReplicaQueue } from "../engine/replicas/replica_queue.ts";
+import { ReplicaQueue } from "../engine/parallel/replicas/replica_queue.ts";
 
 const CLIENTS = [1, 8, 32];
 const PROMPTS = [32, 448];

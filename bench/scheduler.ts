@@ -8,13 +8,13 @@
 import { fromFileUrl } from "@std/path";
 import { StepBlock, stepBytes, type StepSequence } from "../engine/device/step_block.ts";
 import type { StepOutput, StepResult } from "../engine/device/step_result.ts";
-import { Generation } from "../engine/generation.ts";
+import { Generation } from "../engine/generation/generation.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
 import { SAMPLING_DEFAULTS, type SamplingParameters } from "../engine/sampling/parameters.ts";
-import type { PageGroup } from "../engine/scheduler/page_layout.ts";
-import { PageManager } from "../engine/scheduler/page_manager.ts";
+import type { PageGroup } from "../engine/scheduler/pages/page_layout.ts";
+import { PageManager } from "../engine/scheduler/pages/page_manager.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
-import { Sequence } from "../engine/scheduler/sequence.ts";
+import { Sequence } from "../engine/scheduler/sequences/sequence.ts";
 import { TokenTexts } from "../engine/tokenizer/token_texts.ts";
 import { loadTokenizer } from "../engine/tokenizer/load.ts";
 

@@ -1,7 +1,7 @@
 import { M40Error } from "../engine/errors.ts";
 import { isSystemError, systemPath, systemReason } from "../engine/system_error.ts";
-import { ClosedOutput, standardError } from "../server/output_stream.ts";
-import { printable, style } from "./terminal.ts";
+import { printable, style } from "./terminal/mod.ts";
+import { ClosedOutput, standardError } from "../server/output/mod.ts";
 
 /** A command line that cannot be understood; exit code 2. */
 export class UsageError extends Error {

@@ -1,12 +1,15 @@
-import { DEVICE_PROCESS } from "../engine/device/device_process.ts";
+import {
+  commandUsage,
+  findCommand,
+  parseLine,
+  programUsage,
+  startNoPrograms,
+} from "./arguments/mod.ts";
+import { COMMANDS } from "./commands/mod.ts";
+import { write } from "./terminal/mod.ts";
+import { DEVICE_PROCESS } from "../engine/device/mod.ts";
 import { VERSION } from "../server/version.ts";
-import { COMMANDS } from "./commands.ts";
 import { EXIT, reportError, UsageError } from "./errors.ts";
-import { findCommand } from "./find_command.ts";
-import { parseLine } from "./parse.ts";
-import { startNoPrograms } from "./permissions.ts";
-import { write } from "./terminal.ts";
-import { commandUsage, programUsage } from "./usage.ts";
 
 /**
  * Runs the command that the arguments name.
@@ -62,6 +65,6 @@ async function version(args: readonly string[]): Promise<string> {
     throw new UsageError(`--version takes --json or nothing; got ${JSON.stringify(extra)}`);
   }
   if (args.length === 0) return `m40 ${VERSION}\n`;
-  const { versionReport } = await import("./version.ts");
+  const { versionReport } = await import("./commands/version.ts");
   return JSON.stringify(await versionReport(), null, 2) + "\n";
 }

@@ -1,35 +1,41 @@
-import type { ChatFormat } from "./chat/chat_format.ts";
-import type { Cache } from "./device/context.ts";
-import type { DeviceState } from "./device/library.ts";
-import type { DeviceProgram } from "./device/device_program.ts";
-import type { StepSize, StepWork } from "./program/work.ts";
-import { togetherOf } from "./device_states.ts";
-import { embedAll, type EmbeddingOptions, type Embeddings } from "./embedding.ts";
-import type { EngineCard } from "./engine_card.ts";
+import type { ChatFormat } from "./chat/mod.ts";
+import { type Cache, type DeviceProgram, type DeviceState, togetherOf } from "./device/mod.ts";
+import {
+  embedAll,
+  type EmbeddingOptions,
+  type Embeddings,
+  type EngineObserver,
+  type GenerateRequest,
+  Generation,
+  GuardedObserver,
+  LONG_TEXT,
+  type PositionLogits,
+  RequestChecker,
+  Scoring,
+  type ScoringOptions,
+  type SideThreads,
+} from "./generation/mod.ts";
+import type {
+  EngineCard,
+  EngineStatus,
+  ModelDevice,
+  ModelInfo,
+  ReplicaState,
+  SlotStatus,
+} from "./loading/mod.ts";
+import type { MemoryPlan } from "./memory/mod.ts";
+import { poolingOf } from "./models/mod.ts";
+import type { ChosenExchange } from "./parallel/mod.ts";
+import { Replicas, togetherPlan } from "./parallel/replicas/mod.ts";
+import type { StepSize, StepWork } from "./program/mod.ts";
+import type { SamplingParameters } from "./sampling/mod.ts";
+import { type PageManager, pagesIn, type SlotManager } from "./scheduler/mod.ts";
+import { SideThread } from "./side_thread/mod.ts";
+import { type EncodeOptions, type Tokenizer, TokenTexts } from "./tokenizer/mod.ts";
 import type { EngineOptions } from "./engine_options.ts";
 import { M40Error } from "./errors.ts";
-import type { PositionLogits } from "./evaluation.ts";
-import { Generation } from "./generation.ts";
-import { type LoadedModel, loadModel } from "./loading.ts";
-import type { ChosenExchange } from "./exchange_choice.ts";
-import type { MemoryPlan } from "./memory_plan.ts";
-import type { ModelInfo } from "./model_info.ts";
-import { type EngineObserver, GuardedObserver } from "./observer.ts";
-import { type GenerateRequest, LONG_TEXT, RequestChecker, type SideThreads } from "./request.ts";
-import type { SamplingParameters } from "./sampling/parameters.ts";
-import type { ModelDevice } from "./placed_model.ts";
-import { poolingOf } from "./pooling.ts";
-import { pagesIn } from "./scheduler/page_layout.ts";
-import type { PageManager } from "./scheduler/page_manager.ts";
-import type { SlotManager } from "./scheduler/slot_manager.ts";
-import { Replicas } from "./replicas/replicas.ts";
-import { togetherPlan } from "./replicas/together_plan.ts";
-import { Scoring, type ScoringOptions } from "./scoring.ts";
-import { SideThread } from "./side_thread/side_thread.ts";
-import type { EngineStatus, ReplicaState, SlotStatus } from "./status.ts";
-import { TokenTexts } from "./tokenizer/token_texts.ts";
+import { type LoadedModel, loadModel } from "./load_engine.ts";
 import { Turns } from "./turns.ts";
-import type { EncodeOptions, Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** The device's own functions, see {@link Engine.exclusive}. */
 export interface ExclusiveDevice

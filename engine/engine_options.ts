@@ -1,10 +1,11 @@
-import type { TemplateFile } from "./chat/template_file.ts";
-import type { Override } from "./gguf/override.ts";
-import type { Executor } from "./device/context.ts";
-import type { KvType } from "./memory_plan.ts";
-import type { PaceLimits } from "./pace.ts";
-import { checkRange } from "./sampling/parameters.ts";
-import type { ModelDefaults } from "./store/model_defaults.ts";
+import type { TemplateFile } from "./chat/mod.ts";
+import type { Executor } from "./device/mod.ts";
+import type { Override } from "./gguf/mod.ts";
+import type { KvType } from "./memory/mod.ts";
+import type { PaceLimits } from "./power/mod.ts";
+import { checkRange } from "./sampling/mod.ts";
+import { DEFAULT_PREFILL_SHARE } from "./scheduler/mod.ts";
+import type { ModelDefaults } from "./store/mod.ts";
 
 /** Where KV pages of prompts outlive the engine. */
 export interface DiskCacheOptions {
@@ -15,9 +16,6 @@ export interface DiskCacheOptions {
   /** Told, in a sentence or two, what goes wrong with it. The engine works without it then. */
   readonly onProblem?: (problem: string) => void;
 }
-
-/** See {@link EngineOptions.prefillShare}. */
-export const DEFAULT_PREFILL_SHARE = 0.5;
 
 /** See {@link EngineOptions.split}. */
 export type Split = "auto" | "layers" | "rows";

@@ -13,43 +13,67 @@
  *
  * @module
  */
-export * from "./benchmark.ts";
-export * from "./profile.ts";
+export {
+  benchmark,
+  type BenchmarkPlan,
+  copyBandwidth,
+  type Measurement,
+  type OperationProfile,
+  profile,
+  sizeOf,
+  type StepProfile,
+  type TimedStep,
+} from "./measuring/mod.ts";
 export * from "./chat/mod.ts";
-export type { DeviceInfo, DeviceState } from "./device/library.ts";
+export { type DeviceInfo, type DeviceState, type Executor, EXECUTORS } from "./device/mod.ts";
 export * from "./engine.ts";
-export type { EngineCard } from "./engine_card.ts";
+export {
+  type EngineCard,
+  type EngineStatus,
+  type ModelInfo,
+  type ReplicaState,
+  sizesByType,
+  type SlotStatus,
+} from "./loading/mod.ts";
 export type { DiskCacheOptions, EngineOptions, Split } from "./engine_options.ts";
 export { M40Error, type M40ErrorCode } from "./errors.ts";
-export type { PositionLogits } from "./evaluation.ts";
-export * from "./generation.ts";
-export * from "./generation_report.ts";
-export type { EmbeddingOptions, Embeddings } from "./embedding.ts";
-export type { EngineObserver } from "./observer.ts";
-export type { Constraint } from "./grammar/constraint.ts";
-export type { GenerateRequest } from "./request.ts";
-export type { Scoring, ScoringOptions } from "./scoring.ts";
-export type { EngineStatus, ReplicaState, SlotStatus } from "./status.ts";
-export { type Executor, EXECUTORS } from "./device/context.ts";
-export { KV_TYPES, type KvType, type MemoryPlan } from "./memory_plan.ts";
-export { type ModelInfo, sizesByType } from "./model_info.ts";
-export { architectureNames, architectureOf } from "./models/architecture.ts";
-export type { ModelShape } from "./models/model.ts";
-export type { StepReport } from "./scheduler/report.ts";
+export {
+  type EmbeddingOptions,
+  type Embeddings,
+  type EngineObserver,
+  type FinishReason,
+  type GeneratedToken,
+  type GenerateRequest,
+  Generation,
+  type GenerationChunk,
+  type GenerationObserver,
+  type GenerationPlan,
+  type GenerationReport,
+  type GenerationServices,
+  type GenerationTimes,
+  type PositionLogits,
+  type Scoring,
+  type ScoringOptions,
+  type Usage,
+} from "./generation/mod.ts";
+export type { Constraint } from "./grammar/mod.ts";
+export { KV_TYPES, type KvType, type MemoryPlan } from "./memory/mod.ts";
+export { architectureNames, architectureOf, type ModelShape } from "./models/mod.ts";
+export type { StepReport } from "./scheduler/mod.ts";
 export {
   checkRange,
   type Range,
   SAMPLING_DEFAULTS,
   SAMPLING_RANGES,
   type SamplingParameters,
+  type Steering,
   validateSampling,
-} from "./sampling/parameters.ts";
-export type { Steering } from "./sampling/steering.ts";
-export { type Gguf, type GgufTensor, readGguf } from "./gguf/reader.ts";
-export { loadTokenizer } from "./tokenizer/load.ts";
-export type {
-  DecodeOptions,
-  FimTokens,
-  StreamingDecoder,
-  Tokenizer,
-} from "./tokenizer/tokenizer.ts";
+} from "./sampling/mod.ts";
+export { type Gguf, type GgufTensor, readGguf } from "./gguf/mod.ts";
+export {
+  type DecodeOptions,
+  type FimTokens,
+  loadTokenizer,
+  type StreamingDecoder,
+  type Tokenizer,
+} from "./tokenizer/mod.ts";

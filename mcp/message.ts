@@ -1,8 +1,7 @@
 // @ts-types="@modelcontextprotocol/sdk/types"
 import { isJSONRPCResultResponse, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
-import { isJsonObject } from "../engine/json/json_number.ts";
-import { type JsonLimits, parseWhole } from "../engine/json/parse_json.ts";
+import { isJsonObject, type JsonLimits, parseWhole } from "../engine/json/mod.ts";
 
 /** A message with more than that is read as `JSON.parse` reads it: exactness takes longer. */
 const LIMITS: JsonLimits = { values: 200_000, members: 65_536, exactValues: 50_000, lost: 16_384 };

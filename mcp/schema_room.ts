@@ -1,11 +1,15 @@
-import { argumentsSchema } from "../engine/chat/tools/arguments_schema.ts";
-import { relaxing } from "../engine/grammar/json_schema/relaxed_schema.ts";
-import type { Expression, Grammar } from "../engine/grammar/grammar.ts";
-import { grammarOfSchema } from "../engine/grammar/json_schema/mod.ts";
-import { Budget } from "../engine/grammar/json_schema/limits.ts";
-import { MOST_NODES, Network } from "../engine/grammar/network.ts";
-import { MOST_PARTS } from "../engine/grammar/rules.ts";
-import { parseJson } from "../engine/json/parse_json.ts";
+import { argumentsSchema } from "../engine/chat/mod.ts";
+import {
+  Budget,
+  type Expression,
+  type Grammar,
+  grammarOfSchema,
+  MOST_NODES,
+  MOST_PARTS,
+  Network,
+  relaxing,
+} from "../engine/grammar/mod.ts";
+import { parseJson } from "../engine/json/mod.ts";
 import { MOST_SCHEMA, SCHEMAS_MS } from "./limits.ts";
 
 /** The schema of a tool's arguments as a model gets it. */

@@ -1,5 +1,4 @@
-import { isJsonObject } from "../engine/json/json_number.ts";
-import { parseJson } from "../engine/json/parse_json.ts";
+import { isJsonObject, parseJson } from "../engine/json/mod.ts";
 import type { McpConfig } from "./config.ts";
 import { isNamed } from "./names.ts";
 import type { ToolResult } from "./result.ts";

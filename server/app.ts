@@ -1,46 +1,48 @@
 import { Hono } from "hono";
 import { type Engine, M40Error } from "../engine/mod.ts";
 import type { McpTools } from "../mcp/mod.ts";
-import { AllowedHosts } from "./allowed_hosts.ts";
-import { messagesRoutes } from "./anthropic/messages.ts";
-import { OPEN_PATHS, OPERATIONS } from "./api/operations.ts";
-import { apiRoutes } from "./api/routes.ts";
-import { requireKey } from "./auth.ts";
+import {
+  AllowedHosts,
+  AllowedOrigins,
+  refuseWebPages,
+  refuseWhileDraining,
+  requireKey,
+} from "./access/mod.ts";
+import { generateRoute } from "./answer/mod.ts";
+import { messagesRoutes } from "./anthropic/mod.ts";
+import { apiRoutes, OPEN_PATHS, OPERATIONS } from "./api/mod.ts";
+import {
+  applyTemplateRoute,
+  infillRoute,
+  llamaCompletionRoutes,
+  llamaEmbeddingRoutes,
+  propsRoutes,
+  tokenRoutes,
+} from "./llama_cpp/mod.ts";
+import { mcpRoutes } from "./mcp/mod.ts";
+import { Metrics, ReadRate, ServiceRate } from "./metrics/mod.ts";
+import { busy, FixedModel, type Models } from "./models/mod.ts";
+import { denoTracer, healthRoutes, slotsRoute, traceRequests } from "./monitoring/mod.ts";
+import { ollamaRoutes } from "./ollama/mod.ts";
+import {
+  chatCompletionsRoute,
+  completionsRoute,
+  embeddingsRoute,
+  modelsRoutes,
+} from "./openai/mod.ts";
+import {
+  keptResponsesRoutes,
+  responsesRoutes,
+  ResponseStore,
+  type StoreLimits,
+} from "./openai/responses/mod.ts";
+import { pageRoutes } from "./page/mod.ts";
+import { PREFIX_HEADER } from "./request/mod.ts";
 import type { ServerContext, ServerEnv } from "./context.ts";
-import { AllowedOrigins } from "./cross_origin.ts";
 import { errorResponse } from "./dialect.ts";
 import { dialectOf } from "./dialects.ts";
 import { HttpError, toHttpError } from "./errors.ts";
-import { generateRoute } from "./generate.ts";
-import { refuseWhileDraining } from "./refuse_while_draining.ts";
-import { healthRoutes } from "./health.ts";
-import { infillRoute } from "./llama_cpp/infill.ts";
-import { llamaCompletionRoutes } from "./llama_cpp/completion.ts";
-import { llamaEmbeddingRoutes } from "./llama_cpp/embedding.ts";
-import { propsRoutes } from "./llama_cpp/props.ts";
-import { applyTemplateRoute } from "./llama_cpp/apply_template.ts";
-import { tokenRoutes } from "./llama_cpp/tokens.ts";
-import { mcpRoutes } from "./mcp/routes.ts";
-import { Metrics } from "./metrics.ts";
-import { busy } from "./models/busy.ts";
-import { FixedModel } from "./models/fixed_model.ts";
-import type { Models } from "./models/models.ts";
-import { ollamaRoutes } from "./ollama/routes.ts";
-import { chatCompletionsRoute } from "./openai/chat_completions.ts";
-import { completionsRoute } from "./openai/completions.ts";
-import { embeddingsRoute } from "./openai/embeddings.ts";
-import { modelsRoutes } from "./openai/models.ts";
-import { keptResponsesRoutes } from "./openai/responses/kept_responses.ts";
-import { responsesRoutes } from "./openai/responses/responses.ts";
-import { ResponseStore, type StoreLimits } from "./openai/responses/store.ts";
-import { pageRoutes } from "./page/routes.ts";
-import { PREFIX_HEADER } from "./prefix.ts";
-import { ReadRate } from "./read_rate.ts";
 import { route } from "./route.ts";
-import { ServiceRate } from "./service_rate.ts";
-import { slotsRoute } from "./slots.ts";
-import { denoTracer, traceRequests } from "./tracing.ts";
-import { refuseWebPages } from "./web_pages.ts";
 
 /** What a server serves, and to whom. */
 export interface AppOptions {

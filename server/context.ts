@@ -1,9 +1,7 @@
 import type { Dialect } from "./dialect.ts";
 import type { Drain } from "./drain.ts";
-import type { Models } from "./models/models.ts";
-import type { ReadRate } from "./read_rate.ts";
-import type { RequestTrace } from "./request_trace.ts";
-import type { ServiceRate } from "./service_rate.ts";
+import type { ReadRate, RequestTrace, ServiceRate } from "./metrics/mod.ts";
+import type { Models } from "./models/mod.ts";
 
 /** What every route works with. */
 export interface ServerContext {

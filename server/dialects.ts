@@ -1,9 +1,8 @@
-import { AnthropicDialect } from "./anthropic/dialect.ts";
-import { VERSION_HEADER } from "./anthropic/models.ts";
+import { AnthropicDialect, VERSION_HEADER } from "./anthropic/mod.ts";
+import { OLLAMA, OLLAMA_PATHS } from "./ollama/mod.ts";
+import { OPENAI } from "./openai/mod.ts";
+import { RESPONSES, RESPONSES_PATHS } from "./openai/responses/mod.ts";
 import type { Dialect } from "./dialect.ts";
-import { OLLAMA, OLLAMA_PATHS } from "./ollama/dialect.ts";
-import { OPENAI } from "./openai/dialect.ts";
-import { RESPONSES, RESPONSES_PATHS } from "./openai/responses/dialect.ts";
 
 /** Dialects but that of most of OpenAI's paths: the paths that each answers, known or not, and how it is made for a request. */
 const OTHERS: readonly { readonly paths: RegExp; readonly make: () => Dialect }[] = [

@@ -6,9 +6,9 @@
  */
 import { z } from "zod";
 import { M40Error, type M40ErrorCode, PromptTooLong } from "../engine/errors.ts";
-import { ModelFailing } from "../engine/manager/failures.ts";
+import { ModelFailing } from "../engine/manager/mod.ts";
+import { standardError } from "./output/mod.ts";
 import { printable } from "../engine/printable.ts";
-import { standardError } from "./output_stream.ts";
 
 /** Tells OpenAI's and Anthropic's clients whether to send a request again, whatever its status. */
 export const SHOULD_RETRY_HEADER = "X-Should-Retry";

@@ -1,9 +1,7 @@
 import type { Hono } from "hono";
 import type { ServerEnv } from "./context.ts";
 import { Drain } from "./drain.ts";
-import { HttpServer } from "./http/http_server.ts";
-import { defaultLimits, type HttpLimits } from "./http/limits.ts";
-import { listen } from "./listen.ts";
+import { defaultLimits, type HttpLimits, HttpServer, listen } from "./http/mod.ts";
 
 /** Where a server listens and how it ends. */
 export interface ServeOptions {

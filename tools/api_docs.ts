@@ -13,7 +13,7 @@ import {
   type SchemaField,
   schemaFields,
 } from "../server/api/schema_fields.ts";
-import type { Operation } from "../server/api/operation.ts";
+import type { Operation } from "../server/operation.ts";
 import { OPERATIONS } from "../server/api/operations.ts";
 
 /** What stands between what is written by hand and what is not. */

@@ -1,6 +1,5 @@
 /**
- * Checks that calls go down the house only: fails on modules that import each other in a circle, and on
- * an import that goes up.
+ * Checks the house: an import goes down, forms no cycle, and enters another room by its `mod.ts`.
  *
  * `deno run -A tools/imports.ts [FOLDER]`
  *
@@ -10,50 +9,22 @@ import { fromFileUrl, resolve } from "@std/path";
 import {
   findCycles,
   type ImportGraph,
+  type Imports,
   nativeIncludes,
   typescriptImports,
 } from "./imports/graph.ts";
+import { HOUSE, OUTSIDE } from "./imports/rooms.ts";
 
-/** The rooms of the house from the roof down: a module imports from its own room and those below. */
-export const HOUSE: readonly string[] = [
-  "tests",
-  "bench",
-  "tools",
-  "build_kernels.ts",
-  "main.ts",
-  "cli",
-  "server",
-  "mcp",
-  "engine",
-  "engine/chat",
-  "engine/store",
-  "engine/grammar",
-  "engine/scheduler",
-  "engine/disk_cache",
-  "engine/sampling",
-  "engine/models",
-  "engine/program",
-  "engine/tokenizer",
-  "engine/gguf",
-  "engine/device",
-  "engine/json",
-  "engine/printable.ts",
-  "engine/system_error.ts",
-  "engine/turns.ts",
-  "engine/errors.ts",
-  "types",
-  "deno.json",
-];
-
-/** Upward arrows that are meant: what is built by a tool, or measured by one. */
+/** Upward imports that are meant: what a tool builds or measures. */
 const MEANT: readonly (readonly [from: string, to: string])[] = [
   ["build_kernels.ts", "tools/build"],
-  ["bench/download.ts", "tests/fault_server.ts"],
-  ["bench/repeated_file.ts", "tests/fault_server.ts"],
+  ["bench/download.ts", "tests/fixtures/fault_server.ts"],
+  ["bench/repeated_file.ts", "tests/fixtures/fault_server.ts"],
 ];
 
-/** The room of a file: the longest name in the house that it lies in; -1 where there is none. */
+/** The room of a file, by its place in {@link HOUSE}: the longest name that the file lies in; -1 for none. */
 function roomOf(file: string): number {
+  if (file.endsWith("_test.ts")) return HOUSE.indexOf("tests");
   let room = -1;
   for (const [i, name] of HOUSE.entries()) {
     const inside = file === name || file.startsWith(name + "/");
@@ -66,33 +37,48 @@ function isMeant(from: string, to: string): boolean {
   return MEANT.some(([a, b]) => from.startsWith(a) && to.startsWith(b));
 }
 
-/** What is wrong with the imports of TypeScript modules, a line each. */
-export function examine(graph: ImportGraph): string[] {
-  const faults = circles(graph);
+/**
+ * Whether an import enters a room of folders by anything but its `mod.ts`. A lazy `import()` may: it is there to load
+ * less.
+ */
+function passesDoor(graph: ImportGraph, from: number, to: number, other: string): boolean {
+  if (from === to || OUTSIDE.includes(HOUSE[from])) return false;
+  const door = `${HOUSE[to]}/mod.ts`;
+  return graph.has(door) && other !== door;
+}
+
+/** The faults of the imports of TypeScript modules, a line each. */
+export function examine({ graph, lazy }: Imports): string[] {
+  const faults = cycles(graph);
   for (const [file, named] of graph) {
     const room = roomOf(file);
-    if (room < 0) faults.push(`${file} is in no room of the house; add it to tools/imports.ts`);
+    if (room < 0) {
+      faults.push(`${file} is in no room of the house; add it to tools/imports/rooms.ts`);
+    }
     for (const other of named) {
-      if (roomOf(other) < room && !isMeant(file, other)) {
-        faults.push(`${file} imports ${other}: up from ${HOUSE[room]} to ${HOUSE[roomOf(other)]}`);
+      const to = roomOf(other);
+      if (to < room && !isMeant(file, other)) {
+        faults.push(`${file} imports ${other}: up from ${HOUSE[room]} to ${HOUSE[to]}`);
+      } else if (!lazy.has(`${file} ${other}`) && passesDoor(graph, room, to, other)) {
+        faults.push(`${file} imports ${other}; import it from ${HOUSE[to]}/mod.ts`);
       }
     }
   }
   return faults;
 }
 
-function circles(graph: ImportGraph): string[] {
-  return findCycles(graph).map((cycle) => `circle: ${[...cycle, cycle[0]].join(" -> ")}`);
+function cycles(graph: ImportGraph): string[] {
+  return findCycles(graph).map((cycle) => `cycle: ${[...cycle, cycle[0]].join(" -> ")}`);
 }
 
-/** Checks a tree that git knows. @returns What is wrong, a line each. */
+/** Checks a tree that git knows. @returns The faults, a line each. */
 export async function checkImports(root: string): Promise<string[]> {
   const files = await listFiles(root);
   const typescript = files.filter((file) => file.endsWith(".ts") && !file.endsWith(".d.ts"));
   const native = files.filter((file) => /\.(h|cuh|cu|cpp)$/.test(file));
   return [
     ...examine(await typescriptImports(root, typescript)),
-    ...circles(await nativeIncludes(root, native)),
+    ...cycles(await nativeIncludes(root, native)),
   ];
 }
 

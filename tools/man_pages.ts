@@ -6,7 +6,7 @@
  * @module
  */
 import { fromFileUrl, join } from "@std/path";
-import { COMMANDS } from "../cli/commands.ts";
+import { COMMANDS } from "../cli/commands/mod.ts";
 import { VERSION } from "../server/version.ts";
 import { manualPages } from "./manual/pages.ts";
 

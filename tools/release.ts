@@ -11,9 +11,9 @@
 import { parseArgs } from "@std/cli/parse-args";
 import { basename, fromFileUrl, join } from "@std/path";
 import { buildKernels } from "../build_kernels.ts";
-import { SHELLS } from "../cli/completion/completion.ts";
+import { SHELLS } from "../cli/commands/completion.ts";
 import { describeCommands } from "../cli/completion/described.ts";
-import { COMMANDS } from "../cli/commands.ts";
+import { COMMANDS } from "../cli/commands/mod.ts";
 import { VERSION } from "../server/version.ts";
 import type { BuildInfo } from "./build/build_info.ts";
 import { cachePackages, compileExecutable } from "./build/executable.ts";

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "../../cuda/runtime/device.h"
+#include "../../cuda/gpu/device.h"
 
 inline void must(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "../../cuda/ops/rare_types.h"
-#include "../../cuda/reference/kernels.h"
-#include "../../cuda/runtime/tensor_types.h"
+#include "../../cuda/cpu/kernels.h"
+#include "../../cuda/common/tensor_types.h"
 #include "matmul_memory.h"
 
 namespace {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "../../cuda/runtime/tensor_types.h"
+#include "../../cuda/common/tensor_types.h"
 #include "matmul_memory.h"
 
 namespace {

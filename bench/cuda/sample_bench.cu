@@ -5,13 +5,13 @@
 //
 // Shaped draws are checked against the CPU library's, which are the same by definition.
 //
-// Link with cuda/ops/sample.cu and cuda/reference/sample_shaped.cpp.
+// Link with cuda/ops/sample.cu and cuda/cpu/sample_shaped.cpp.
 #include <float.h>
 
 #include "../../cuda/ops/ops.h"
-#include "../../cuda/reference/philox.h"
-#include "../../cuda/reference/sample_shaped.h"
-#include "../../cuda/runtime/sample_weights.h"
+#include "../../cuda/cpu/philox.h"
+#include "../../cuda/cpu/sample_shaped.h"
+#include "../../cuda/program/sample_weights.h"
 #include "bench.h"
 
 using namespace m40;

@@ -1,6 +1,10 @@
-import type { Argument, Command, Option } from "../command.ts";
-import { optionHelp } from "../usage.ts";
-import type { Completes } from "../values.ts";
+import {
+  type Argument,
+  type Command,
+  type Completes,
+  type Option,
+  optionHelp,
+} from "../arguments/mod.ts";
 
 /** What a shell offers for one value. */
 export interface Offer {

@@ -1,4 +1,4 @@
-import { PROGRAM_OPTIONS } from "../program.ts";
+import { PROGRAM_OPTIONS } from "../arguments/mod.ts";
 import {
   type DescribedArgument,
   type DescribedCommand,

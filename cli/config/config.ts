@@ -7,14 +7,18 @@
 import { dirname, isAbsolute, join, resolve } from "@std/path";
 import { parse } from "@std/toml/parse";
 import { M40Error } from "../../engine/errors.ts";
-import { configDirectory, type ModelDefaults } from "../../engine/store/mod.ts";
-import { isModelName } from "../../engine/store/names.ts";
+import {
+  flag,
+  option,
+  type OptionValues,
+  repeatable,
+  SAMPLING_OPTIONS,
+  samplingOf,
+  text,
+} from "../arguments/mod.ts";
+import { CHAT_OPTIONS, MODEL_OPTIONS, SERVE_OPTIONS } from "../models/mod.ts";
+import { configDirectory, isModelName, type ModelDefaults } from "../../engine/store/mod.ts";
 import { systemReason } from "../../engine/system_error.ts";
-import { flag, option, type OptionValues, repeatable } from "../command.ts";
-import { CHAT_OPTIONS, MODEL_OPTIONS } from "../model_options.ts";
-import { SAMPLING_OPTIONS, samplingOf } from "../sampling_options.ts";
-import { SERVE_OPTIONS } from "../serving/options.ts";
-import { text } from "../values.ts";
 import { ConfigReader } from "./config_reader.ts";
 import { readOverrides } from "./overrides.ts";
 

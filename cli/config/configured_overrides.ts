@@ -1,7 +1,7 @@
 import { M40Error } from "../../engine/errors.ts";
-import type { Override } from "../../engine/gguf/override.ts";
+import { sayWarning } from "../models/mod.ts";
+import type { Override } from "../../engine/gguf/mod.ts";
 import type { StoredModel } from "../../engine/store/mod.ts";
-import { sayWarning } from "../model_options.ts";
 import { type Config, NO_CONFIG, readConfig } from "./config.ts";
 
 /** What `m40 serve` takes otherwise of models' metadata than their files have it, as `m40.toml` says. */

@@ -1,5 +1,5 @@
-import type { Override } from "../../engine/gguf/override.ts";
-import type { Option } from "../command.ts";
+import type { Option } from "../arguments/mod.ts";
+import type { Override } from "../../engine/gguf/mod.ts";
 import type { ConfigReader } from "./config_reader.ts";
 
 /** Arrays of a table at most, and tables in each other, so that none is walked through for ever. */

@@ -6,8 +6,7 @@ import type {
   ToolCall,
   Usage,
 } from "../../engine/mod.ts";
-import { EndSignals } from "../signals.ts";
-import { writeError } from "../terminal.ts";
+import { EndSignals, writeError } from "../terminal/mod.ts";
 import { AnswerOutput } from "./answer_output.ts";
 import { CallCollector } from "./called_tools.ts";
 import type { Said } from "./conversation.ts";

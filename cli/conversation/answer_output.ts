@@ -1,4 +1,4 @@
-import { printable, style, write } from "../terminal.ts";
+import { printable, style, write } from "../terminal/mod.ts";
 import type { Said } from "./conversation.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { M40Error } from "../../engine/errors.ts";
 import type { ChatRequest, Engine, GenerateRequest } from "../../engine/mod.ts";
-import { note, write } from "../terminal.ts";
+import { note, write } from "../terminal/mod.ts";
 import { type Answer, type Display, giveAnswer } from "./answer.ts";
 import type { Conversation, ToolStep } from "./conversation.ts";
 import { chatRequest, type ChatSettings } from "./options.ts";

@@ -1,5 +1,5 @@
 import type { ToolCall } from "../../engine/mod.ts";
-import type { ToolCallPiece } from "../../engine/chat/tools/call_piece.ts";
+import type { ToolCallPiece } from "../../engine/chat/mod.ts";
 
 /** A call that was answered. */
 export interface CalledTool {

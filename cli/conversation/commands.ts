@@ -1,9 +1,7 @@
 import { isSystemError, systemReason } from "../../engine/system_error.ts";
+import { askLine, formatTable, printable, writeError } from "../terminal/mod.ts";
 import { nearest } from "../../engine/store/mod.ts";
 import { UsageError } from "../errors.ts";
-import { formatTable } from "../format.ts";
-import { askLine } from "../prompt.ts";
-import { printable, writeError } from "../terminal.ts";
 import type { Conversation } from "./conversation.ts";
 import { FENCE } from "./read_message.ts";
 import { expandHome, formatConversation } from "./save.ts";

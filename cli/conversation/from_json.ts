@@ -1,15 +1,13 @@
 import { z } from "zod";
-import { parseJson } from "../../engine/json/parse_json.ts";
-import { loadChat } from "../../engine/chat/load.ts";
-import type { ChatFormat, ChatRequest } from "../../engine/chat/mod.ts";
+import { chatTemplate } from "../models/mod.ts";
+import { type ChatFormat, type ChatRequest, loadChat } from "../../engine/chat/mod.ts";
+import type { Metadata } from "../../engine/gguf/mod.ts";
+import { parseJson } from "../../engine/json/mod.ts";
+import type { Tokenizer } from "../../engine/tokenizer/mod.ts";
+import { chatRequest, conversationFields } from "../../server/openai/mod.ts";
+import { parseBody } from "../../server/request/mod.ts";
 import { M40Error } from "../../engine/errors.ts";
-import type { Metadata } from "../../engine/gguf/metadata.ts";
-import type { Tokenizer } from "../../engine/tokenizer/tokenizer.ts";
 import { HttpError } from "../../server/errors.ts";
-import { chatRequest } from "../../server/openai/chat_messages.ts";
-import { conversationFields } from "../../server/openai/chat_schemas.ts";
-import { parseBody } from "../../server/parse_body.ts";
-import { chatTemplate } from "../model_options.ts";
 
 /** A model's chat template without the model. */
 export interface OpenChat extends AsyncDisposable {

@@ -1,7 +1,15 @@
 import type { ChatFormat, ChatRequest, GenerateRequest } from "../../engine/mod.ts";
-import { flag, option, type OptionValues } from "../command.ts";
-import { ANSWER_OPTIONS, answerRequest } from "../sampling_options.ts";
-import { choice, integer, jsonObject, text } from "../values.ts";
+import {
+  ANSWER_OPTIONS,
+  answerRequest,
+  choice,
+  flag,
+  integer,
+  jsonObject,
+  option,
+  type OptionValues,
+  text,
+} from "../arguments/mod.ts";
 
 /** What can be set of every answer. */
 export const TEXT_SETTINGS = {

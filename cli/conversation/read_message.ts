@@ -1,5 +1,5 @@
-import type { History } from "../history.ts";
-import { askLine } from "../prompt.ts";
+import type { History } from "./history.ts";
+import { askLine } from "../terminal/mod.ts";
 
 /** What begins and ends a message of several lines. */
 export const FENCE = '"""';

@@ -1,11 +1,10 @@
 import { M40Error } from "../../engine/errors.ts";
 import type { Engine, GenerateRequest } from "../../engine/mod.ts";
-import { ClosedOutput } from "../../server/output_stream.ts";
+import { answerDefaults, answerRequest } from "../arguments/mod.ts";
+import { HeldInterrupt, note, printable, style, writeError } from "../terminal/mod.ts";
+import { ClosedOutput } from "../../server/output/mod.ts";
 import { EXIT, reportError, UsageError } from "../errors.ts";
-import { History } from "../history.ts";
-import { answerDefaults, answerRequest } from "../sampling_options.ts";
-import { HeldInterrupt } from "../signals.ts";
-import { note, printable, style, writeError } from "../terminal.ts";
+import { History } from "./history.ts";
 import { giveAnswer } from "./answer.ts";
 import { type AnswerWithTools, answerWithTools } from "./answer_with_tools.ts";
 import { runCommand } from "./commands.ts";

@@ -1,8 +1,7 @@
+import type { Option, Options } from "../arguments/mod.ts";
+import { formatTable, style } from "../terminal/mod.ts";
 import { nearest } from "../../engine/store/mod.ts";
-import type { Option, Options } from "../command.ts";
 import { UsageError } from "../errors.ts";
-import { formatTable } from "../format.ts";
-import { style } from "../terminal.ts";
 
 /** Takes a value back to what holds where it is not given. */
 const DEFAULT = "default";

@@ -1,4 +1,4 @@
-import { askNow } from "../prompt.ts";
+import { askNow } from "../terminal/mod.ts";
 
 /** Whether a tool may be called: the call was stopped by who was asked. */
 export type Consent = "yes" | "no" | "stopped";

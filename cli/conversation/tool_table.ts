@@ -1,5 +1,4 @@
-import { formatTable } from "../format.ts";
-import { printable, style } from "../terminal.ts";
+import { formatTable, printable, style } from "../terminal/mod.ts";
 import type { ConversationTools } from "./tools.ts";
 
 /** Characters of a description that are shown. */

@@ -1,7 +1,6 @@
 import type { Tool, ToolCall } from "../../engine/mod.ts";
+import { EndSignals, style, visible, writeError } from "../terminal/mod.ts";
 import type { McpTools } from "../../mcp/mod.ts";
-import { EndSignals } from "../signals.ts";
-import { style, visible, writeError } from "../terminal.ts";
 import type { CalledTool } from "./called_tools.ts";
 import { ToolConsent } from "./tool_consent.ts";
 

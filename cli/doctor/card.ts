@@ -1,4 +1,4 @@
-import { formatBytes } from "../format.ts";
+import { formatBytes } from "../terminal/mod.ts";
 import type { Facts, Program } from "./facts.ts";
 import type { Finding } from "./finding.ts";
 

@@ -1,4 +1,4 @@
-import type { DeviceHealth, ThrottleReason } from "../../engine/device/health.ts";
+import type { DeviceHealth, ThrottleReason } from "../../engine/device/mod.ts";
 import type { Finding } from "./finding.ts";
 
 /** What holds the clocks back, and what to do about it. */

@@ -1,5 +1,5 @@
-import type { DeviceHealth } from "../../engine/device/health.ts";
-import { formatBytes } from "../format.ts";
+import { formatBytes } from "../terminal/mod.ts";
+import type { DeviceHealth } from "../../engine/device/mod.ts";
 import type { Finding } from "./finding.ts";
 
 /** What of GDDR5 error correction takes, where it lies in the memory itself: a sixteenth. */

@@ -1,5 +1,5 @@
+import { lookAt } from "../show/mod.ts";
 import { listModels, type StoredModel } from "../../engine/store/mod.ts";
-import { lookAt } from "../overview.ts";
 import { type CardExamination, examineCards } from "./examine_card.ts";
 import { reasonOf } from "./facts.ts";
 import type { Finding } from "./finding.ts";

@@ -1,7 +1,5 @@
-import { bandwidthOf } from "../../engine/pull/card.ts";
-import { KernelLibrary } from "../../engine/device/library.ts";
-import { measureCopies } from "../../engine/self_test/copies.ts";
-import { underLoad } from "../../engine/self_test/load.ts";
+import { bandwidthOf, KernelLibrary } from "../../engine/device/mod.ts";
+import { measureCopies, underLoad } from "../../engine/self_test/mod.ts";
 import { bandwidthFindings } from "./bandwidth.ts";
 import { cardFindings, healthProblems } from "./card.ts";
 import { clockFindings } from "./clocks.ts";
@@ -12,7 +10,7 @@ import type { Finding } from "./finding.ts";
 import { heatFindings, type LoadSeen } from "./heat.ts";
 import { memoryErrorFindings } from "./memory_errors.ts";
 import { pcieFindings } from "./pcie.ts";
-import { selfTestFindings } from "./self_test.ts";
+import { selfTestFindings } from "./self_check.ts";
 
 /** What is looked at of the cards. */
 export interface CardExamination {

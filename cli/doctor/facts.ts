@@ -1,5 +1,10 @@
-import type { DeviceHealth, Management } from "../../engine/device/health.ts";
-import { type DeviceInfo, findLibrary, type KernelLibrary } from "../../engine/device/library.ts";
+import {
+  type DeviceHealth,
+  type DeviceInfo,
+  findLibrary,
+  type KernelLibrary,
+  type Management,
+} from "../../engine/device/mod.ts";
 import { M40Error } from "../../engine/errors.ts";
 import { type Host, lookAtHost, programName } from "./host.ts";
 

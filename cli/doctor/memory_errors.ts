@@ -1,4 +1,4 @@
-import type { DeviceHealth } from "../../engine/device/health.ts";
+import type { DeviceHealth } from "../../engine/device/mod.ts";
 import type { Finding } from "./finding.ts";
 
 /** Pages that can be retired: beyond them the maker calls the card worn out. */

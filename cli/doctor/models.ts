@@ -1,4 +1,4 @@
-import type { Looked } from "../overview.ts";
+import type { Looked } from "../show/mod.ts";
 import type { Finding } from "./finding.ts";
 
 /** Models that are named one by one. */

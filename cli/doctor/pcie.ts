@@ -1,4 +1,4 @@
-import type { DeviceHealth } from "../../engine/device/health.ts";
+import type { DeviceHealth } from "../../engine/device/mod.ts";
 import type { Finding } from "./finding.ts";
 import { type Link, linkBytesPerSecond } from "./pci_card.ts";
 

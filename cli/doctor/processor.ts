@@ -1,4 +1,4 @@
-import { KernelLibrary } from "../../engine/device/library.ts";
+import { KernelLibrary } from "../../engine/device/mod.ts";
 import { reasonOf } from "./facts.ts";
 import type { Finding } from "./finding.ts";
 

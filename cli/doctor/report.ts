@@ -1,5 +1,5 @@
 import { VERSION } from "../../server/version.ts";
-import { printable, style } from "../terminal.ts";
+import { printable, style } from "../terminal/mod.ts";
 import { type Area, type Finding, type Level, worst } from "./finding.ts";
 
 /** What areas are called, in the order of the report. */

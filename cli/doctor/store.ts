@@ -1,8 +1,8 @@
 import { statfs } from "node:fs/promises";
 import { dirname, join } from "@std/path";
+import { formatBytes } from "../terminal/mod.ts";
 import { modelsDirectory, NO_MODELS_DIRECTORY, type StoredModel } from "../../engine/store/mod.ts";
 import { systemReason } from "../../engine/system_error.ts";
-import { formatBytes } from "../format.ts";
 import type { Finding } from "./finding.ts";
 
 /** Less free space than a small model takes, in bytes. */

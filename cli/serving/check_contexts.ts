@@ -1,7 +1,7 @@
-import { parseDeviceList } from "../../engine/device/device_list.ts";
-import { FitDevice } from "../../engine/fit.ts";
-import { M40Error, readGguf } from "../../engine/mod.ts";
+import { parseDeviceList } from "../../engine/device/mod.ts";
+import { FitDevice } from "../../engine/memory/mod.ts";
 import { resolveModel, type StoredModel } from "../../engine/store/mod.ts";
+import { M40Error, readGguf } from "../../engine/mod.ts";
 import type { ServeSettings } from "./settings.ts";
 
 /**

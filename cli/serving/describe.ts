@@ -1,11 +1,10 @@
-import type { ChosenExchange } from "../../engine/exchange_choice.ts";
-import { cacheTokens, type MemoryPlan } from "../../engine/memory_plan.ts";
+import { formatBytes, formatCount, formatRowShare, printable, style } from "../terminal/mod.ts";
+import type { CardMemory } from "../../engine/loading/mod.ts";
+import type { UnloadReason } from "../../engine/manager/mod.ts";
+import { cacheTokens, type MemoryPlan } from "../../engine/memory/mod.ts";
+import type { ChosenExchange } from "../../engine/parallel/mod.ts";
+import { standardError, standardOutput } from "../../server/output/mod.ts";
 import type { Engine, EngineCard } from "../../engine/mod.ts";
-import type { CardMemory } from "../../engine/placed_model.ts";
-import type { UnloadReason } from "../../engine/manager/types.ts";
-import { standardError, standardOutput } from "../../server/output_stream.ts";
-import { formatBytes, formatCount, formatRowShare } from "../format.ts";
-import { printable, style } from "../terminal.ts";
 
 /** Says what a model is, and what it takes. */
 export function describeModel(engine: Engine): void {

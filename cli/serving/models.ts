@@ -1,14 +1,18 @@
 import { architectureOf, type Engine, M40Error, readGguf } from "../../engine/mod.ts";
-import { parseDeviceList } from "../../engine/device/device_list.ts";
-import { Catalogue } from "../../engine/manager/catalogue.ts";
-import { ModelManager } from "../../engine/manager/model_manager.ts";
+import { diskCacheOf } from "../arguments/mod.ts";
+import {
+  type ExtraOptions,
+  loadStored,
+  sayFallback,
+  sayObserverError,
+  storedOrPulled,
+} from "../models/mod.ts";
+import { printable, style } from "../terminal/mod.ts";
+import { parseDeviceList } from "../../engine/device/mod.ts";
+import { Catalogue, ModelManager } from "../../engine/manager/mod.ts";
 import type { StoredModel } from "../../engine/store/mod.ts";
+import { standardError } from "../../server/output/mod.ts";
 import { ManagedModels } from "../../server/mod.ts";
-import { standardError } from "../../server/output_stream.ts";
-import { diskCacheOf } from "../disk_cache.ts";
-import { storedOrPulled } from "../missing_model.ts";
-import { type ExtraOptions, loadStored, sayFallback, sayObserverError } from "../model_options.ts";
-import { printable, style } from "../terminal.ts";
 import { ChosenGpu } from "./chosen_gpu.ts";
 import type { ServeSettings } from "./settings.ts";
 

@@ -1,6 +1,6 @@
-import type { Config, ConfiguredModel, OWN_OPTIONS } from "../config/config.ts";
-import type { OptionValues } from "../command.ts";
-import type { ServeOptions } from "./options.ts";
+import type { OptionValues } from "../arguments/mod.ts";
+import type { Config, ConfiguredModel, OWN_OPTIONS } from "../config/mod.ts";
+import type { ServeOptions } from "../models/mod.ts";
 
 /** The options that each model may have its own of. */
 export type ModelValues = OptionValues<typeof OWN_OPTIONS>;

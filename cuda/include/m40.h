@@ -784,7 +784,7 @@ typedef struct m40_output {
 //    likeliest. The surprise of the drawn token, among those that are kept, is handed back for the caller to adapt mu;
 // g. the draw, as in 4.
 // There, p is a whole number of 2^-41sts of the likeliest's, what is less than a half of one goes, and sums are of these:
-// cuda/runtime/sample_weights.h has the arithmetic, which gives every library the same token.
+// cuda/program/sample_weights.h has the arithmetic, which gives every library the same token.
 //
 // Log-probabilities are those of the model: log softmax of the logits before any of this.
 typedef struct m40_sampling {

@@ -2,7 +2,7 @@
 #ifndef M40_KERNELS_ADVANCE_RUN_CUH
 #define M40_KERNELS_ADVANCE_RUN_CUH
 
-#include "../runtime/run_row.h"
+#include "../program/run_row.h"
 #include "block.cuh"
 #include "state_args.cuh"
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "../include/m40.h"
-#include "../runtime/device.h"
+#include "../gpu/device.h"
 #include "attention_args.cuh"
 #include "block.cuh"
 

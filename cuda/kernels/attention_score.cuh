@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "../runtime/device.h"
+#include "../gpu/device.h"
 
 namespace m40::cuda {
 

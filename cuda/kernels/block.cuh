@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#include "../runtime/device.h"
+#include "../gpu/device.h"
 
 namespace m40::cuda {
 

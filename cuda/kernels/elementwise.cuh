@@ -3,7 +3,7 @@
 #define M40_KERNELS_ELEMENTWISE_CUH
 
 #include "../include/m40.h"
-#include "../runtime/device.h"
+#include "../gpu/device.h"
 #include "block.cuh"
 #include "elementwise_args.cuh"
 

@@ -12,7 +12,7 @@
 #ifndef M40_KERNELS_EXCHANGE_CUH
 #define M40_KERNELS_EXCHANGE_CUH
 
-#include "../runtime/exchange.h"
+#include "../program/exchange.h"
 #include "elementwise.cuh"
 #include "intrinsics.cuh"
 #include "waiting.cuh"

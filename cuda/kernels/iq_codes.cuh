@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../runtime/device.h"
-#include "../runtime/iq_grids.h"
+#include "../gpu/device.h"
+#include "../common/iq_grids.h"
 
 namespace m40::cuda {
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "../runtime/device.h"
+#include "../gpu/device.h"
 
 namespace m40::cuda {
 

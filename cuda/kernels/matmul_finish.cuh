@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "../runtime/device.h"
+#include "../gpu/device.h"
 
 namespace m40::cuda {
 

@@ -3,7 +3,7 @@
 #ifndef M40_KERNELS_MATMUL_FRAGMENTS_CUH
 #define M40_KERNELS_MATMUL_FRAGMENTS_CUH
 
-#include "../runtime/device.h"
+#include "../gpu/device.h"
 
 namespace m40::cuda {
 

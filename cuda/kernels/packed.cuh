@@ -38,7 +38,7 @@
 #include <stdint.h>
 
 #include "../include/m40.h"
-#include "../runtime/device.h"
+#include "../gpu/device.h"
 
 namespace m40::cuda {
 

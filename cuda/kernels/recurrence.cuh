@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "../include/m40.h"
-#include "../runtime/device.h"
+#include "../gpu/device.h"
 #include "block.cuh"
 #include "state_args.cuh"
 

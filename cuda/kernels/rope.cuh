@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "../include/m40.h"
-#include "../runtime/device.h"
+#include "../gpu/device.h"
 #include "block.cuh"
 #include "kv_cache.cuh"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "../include/m40.h"
-#include "../runtime/device.h"
+#include "../gpu/device.h"
 #include "block.cuh"
 #include "intrinsics.cuh"
 #include "reduce.cuh"

@@ -13,7 +13,7 @@
 #include "block.cuh"
 #include "last_block.cuh"
 #include "sample_draw.cuh"
-#include "../runtime/sample_weights.h"
+#include "../program/sample_weights.h"
 
 namespace m40::cuda {
 

@@ -1,6 +1,6 @@
 #include "advance_run.h"
 
-#include "../runtime/launch_list.h"
+#include "../gpu/launch_list.h"
 
 namespace m40::cuda {
 

@@ -1,6 +1,6 @@
 #include "../kernels/elementwise.cuh"
 
-#include "../runtime/launch_list.h"
+#include "../gpu/launch_list.h"
 #include "ops.h"
 
 namespace m40::cuda {

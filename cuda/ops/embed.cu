@@ -1,7 +1,7 @@
 // Rows of weights as floats: embeddings, and what m40_tensor_read gives.
 #include "../kernels/embed.cuh"
 
-#include "../runtime/launch_list.h"
+#include "../gpu/launch_list.h"
 #include "ops.h"
 
 namespace m40::cuda {

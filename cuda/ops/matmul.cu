@@ -1,7 +1,7 @@
 // Plans products: which weights go in one launch, how the columns are split, where partial sums lie.
 #include <algorithm>
 
-#include "../runtime/launch_list.h"
+#include "../gpu/launch_list.h"
 #include "matmul_launch.cuh"
 #include "matmul_plan.h"
 #include "matmul_prefill.h"

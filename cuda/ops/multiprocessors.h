@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "../runtime/device.h"
+#include "../gpu/device.h"
 
 namespace m40::cuda {
 

@@ -1,7 +1,7 @@
 #include "../kernels/norm.cuh"
 
 #include "../kernels/norm_halves.cuh"
-#include "../runtime/launch_list.h"
+#include "../gpu/launch_list.h"
 #include "ops.h"
 
 namespace m40::cuda {

@@ -14,7 +14,7 @@
 #include "../kernels/norm_args.cuh"
 #include "../kernels/packed.cuh"
 #include "../kernels/state_args.cuh"
-#include "../runtime/device.h"
+#include "../gpu/device.h"
 #include "multiprocessors.h"
 
 namespace m40::cuda {

@@ -1,7 +1,7 @@
 // Repacking by type.
 #include "../kernels/repack.cuh"
 
-#include "../runtime/tensor_types.h"
+#include "../common/tensor_types.h"
 
 namespace m40::cuda {
 

@@ -2,8 +2,8 @@
 #ifndef M40_OPS_RESIDENT_H
 #define M40_OPS_RESIDENT_H
 
-#include "../runtime/device.h"
-#include "../runtime/launch_list.h"
+#include "../gpu/device.h"
+#include "../gpu/launch_list.h"
 
 namespace m40::cuda {
 

@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-#include "../runtime/error.h"
-#include "../runtime/launch_list.h"
-#include "../runtime/sizes.h"
+#include "../common/error.h"
+#include "../gpu/launch_list.h"
+#include "../common/sizes.h"
 #include "cache_layer.h"
 #include "ops.h"
 #include "rope_parameters.h"

@@ -1,8 +1,8 @@
 #include "../kernels/sample.cuh"
 #include "../kernels/sample_shaped.cuh"
 
-#include "../runtime/error.h"
-#include "../runtime/launch_list.h"
+#include "../common/error.h"
+#include "../gpu/launch_list.h"
 #include "ops.h"
 
 namespace m40::cuda {

@@ -1,5 +1,4 @@
-import { isJsonObject } from "../json/json_number.ts";
-import { type JsonLimits, parseWhole } from "../json/parse_json.ts";
+import { isJsonObject, type JsonLimits, parseWhole } from "../json/mod.ts";
 import type { ChatMessage } from "./conversation.ts";
 
 /** The key by which arguments that are no JSON object are shown to a template that wants an object. */

@@ -1,6 +1,5 @@
 import { M40Error, PromptTooLong } from "../errors.ts";
-import { LongestToken } from "../tokenizer/longest_token.ts";
-import type { EncodeOptions, Tokenizer } from "../tokenizer/tokenizer.ts";
+import { type EncodeOptions, LongestToken, type Tokenizer } from "../tokenizer/mod.ts";
 import { withoutCutCalls } from "./call_arguments.ts";
 import { checkRequest } from "./check_request.ts";
 import type { ChatPrompt } from "./chat_prompt.ts";

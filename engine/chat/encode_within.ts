@@ -1,4 +1,4 @@
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Tokenizer } from "../tokenizer/mod.ts";
 
 /**
  * The tokens of a text that goes on from another one, control tokens' texts among it. Some vocabularies put

@@ -1,7 +1,7 @@
 import type { ChatMessage } from "./conversation.ts";
 import { M40Error } from "../errors.ts";
-import type { Metadata } from "../gguf/metadata.ts";
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Metadata } from "../gguf/mod.ts";
+import type { Tokenizer } from "../tokenizer/mod.ts";
 import { ChatFormat, type ChatTemplates } from "./chat_format.ts";
 import { isTemplate, modelTemplates } from "./model_templates.ts";
 import type { TemplateFile } from "./template_file.ts";

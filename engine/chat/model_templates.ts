@@ -1,5 +1,5 @@
-import type { Metadata } from "../gguf/metadata.ts";
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Metadata } from "../gguf/mod.ts";
+import type { Tokenizer } from "../tokenizer/mod.ts";
 import { BUILT_IN_TEMPLATES } from "./templates/mod.ts";
 
 const KEY = "tokenizer.chat_template";

@@ -1,4 +1,4 @@
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Tokenizer } from "../tokenizer/mod.ts";
 import type { ChatMessage } from "./conversation.ts";
 import { HarmonyReasoning } from "./harmony_reasoning.ts";
 import type { OutputFormat } from "./reasoning.ts";

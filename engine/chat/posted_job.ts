@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { parseJson } from "../json/parse_json.ts";
+import { parseJson } from "../json/mod.ts";
 import type { RenderCall, RenderJob, RenderMessage } from "./render_job.ts";
 import type { ShownTool } from "./tools/shown_tool.ts";
 

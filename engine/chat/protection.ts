@@ -1,7 +1,6 @@
 import { M40Error } from "../errors.ts";
-import { JsonNumber } from "../json/json_number.ts";
-import { orderedObject } from "../json/ordered_object.ts";
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { JsonNumber, orderedObject } from "../json/mod.ts";
+import type { Tokenizer } from "../tokenizer/mod.ts";
 import { callArguments } from "./call_arguments.ts";
 import type { ChatMessage, ChatRequest, ToolCall } from "./conversation.ts";
 import type { RenderCall, RenderMessage } from "./render_job.ts";

@@ -1,5 +1,5 @@
-import type { ContentTrack } from "../grammar/content_track.ts";
-import type { Steering } from "../sampling/steering.ts";
+import type { ContentTrack } from "../grammar/mod.ts";
+import type { Steering } from "../sampling/mod.ts";
 import type { ToolCallPiece } from "./tools/call_piece.ts";
 
 /** A piece of output, told apart. */

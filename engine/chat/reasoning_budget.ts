@@ -1,4 +1,4 @@
-import type { Steering } from "../sampling/steering.ts";
+import type { Steering } from "../sampling/mod.ts";
 
 /** Where an output is in its format, as it follows from the tokens alone. */
 export interface ReasoningTrack<Phase> {

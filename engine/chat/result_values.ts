@@ -1,6 +1,4 @@
-import { isJsonObject } from "../json/json_number.ts";
-import { orderedObject } from "../json/ordered_object.ts";
-import { parseJson } from "../json/parse_json.ts";
+import { isJsonObject, orderedObject, parseJson } from "../json/mod.ts";
 import type { Marks } from "./jinja/marks.ts";
 import type { ShownMessage } from "./messages.ts";
 

@@ -1,6 +1,6 @@
-import type { ContentTrack } from "../grammar/content_track.ts";
-import type { Steering } from "../sampling/steering.ts";
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { ContentTrack } from "../grammar/mod.ts";
+import type { Steering } from "../sampling/mod.ts";
+import type { Tokenizer } from "../tokenizer/mod.ts";
 import { encodeWithin } from "./encode_within.ts";
 import {
   InlineReader,

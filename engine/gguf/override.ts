@@ -1,7 +1,6 @@
 /** Values of a file's metadata that are given beside the file, in the place of its own. */
 import { M40Error } from "../errors.ts";
-import { JsonNumber } from "../json/json_number.ts";
-import { parseJson } from "../json/parse_json.ts";
+import { JsonNumber, parseJson } from "../json/mod.ts";
 import { arrayEntry, entry } from "./entries.ts";
 import type { Gguf } from "./header.ts";
 import { Metadata, type MetadataEntry, quoteKey } from "./metadata.ts";

@@ -1,6 +1,6 @@
 import { M40Error } from "../errors.ts";
-import type { Steering } from "../sampling/steering.ts";
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Steering } from "../sampling/mod.ts";
+import type { Tokenizer } from "../tokenizer/mod.ts";
 import type { Automaton } from "./automaton.ts";
 import { GuessTrust } from "./guessing.ts";
 import { LikelyTexts } from "./likely_texts.ts";

@@ -1,5 +1,5 @@
 import { M40Error } from "../errors.ts";
-import type { AllowedTokens, Steering } from "../sampling/steering.ts";
+import type { AllowedTokens, Steering } from "../sampling/mod.ts";
 import type { Automaton, State } from "./automaton.ts";
 import type { ContentTrack } from "./content_track.ts";
 import type { CompiledConstraint } from "./constraint.ts";

@@ -1,4 +1,4 @@
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Tokenizer } from "../tokenizer/mod.ts";
 import type { Automaton, State } from "./automaton.ts";
 
 /** Bytes of a text that are looked at, at most. */

@@ -1,4 +1,4 @@
-import type { AllowedTokens } from "../sampling/steering.ts";
+import type { AllowedTokens } from "../sampling/mod.ts";
 import type { Automaton, State } from "./automaton.ts";
 import { LeastRecentlyUsed } from "./least_recently_used.ts";
 import type { Frame } from "./frames.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Tokenizer } from "../tokenizer/mod.ts";
 
 /** The byte that begins a control token; no text has it. */
 const MARK = 0xff;

@@ -1,4 +1,4 @@
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Tokenizer } from "../tokenizer/mod.ts";
 import { KIND_BITS } from "./byte_kinds.ts";
 import { terminalBytes } from "./token_terminals.ts";
 import { commonLength, inOrder } from "./vocabulary_order.ts";

@@ -1,8 +1,13 @@
 import { M40Error } from "../errors.ts";
-import type { Override } from "../gguf/override.ts";
-import { listModels, nearest, resolveModel, type StoredModel } from "../store/mod.ts";
-import { localCompanion } from "../store/local_companion.ts";
-import { isModelName } from "../store/names.ts";
+import type { Override } from "../gguf/mod.ts";
+import {
+  isModelName,
+  listModels,
+  localCompanion,
+  nearest,
+  resolveModel,
+  type StoredModel,
+} from "../store/mod.ts";
 
 /** Which models may be asked for. */
 export interface CatalogueOptions {

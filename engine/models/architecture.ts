@@ -1,8 +1,6 @@
 import { levenshteinDistance } from "@std/text/levenshtein-distance";
 import { M40Error } from "../errors.ts";
-import type { Gguf } from "../gguf/reader.ts";
-import { assertModel } from "../gguf/file_kind.ts";
-import { quoteKey } from "../gguf/metadata.ts";
+import { assertModel, type Gguf, quoteKey } from "../gguf/mod.ts";
 import { afmoe } from "./afmoe.ts";
 import { arcee } from "./arcee.ts";
 import { bailingmoe2 } from "./bailingmoe2.ts";

@@ -1,4 +1,4 @@
-import type { Buffer, RopeOptions } from "../program/operands.ts";
+import type { Buffer, RopeOptions } from "../program/mod.ts";
 import type { Architecture } from "./model.ts";
 import { attend } from "./parts/attention.ts";
 import { denseOrExperts, requireRouting } from "./parts/experts.ts";

@@ -1,4 +1,4 @@
-import type { Gguf } from "../gguf/reader.ts";
+import type { Gguf } from "../gguf/mod.ts";
 import type { Architecture, Model } from "./model.ts";
 import { attention } from "./parts/attention.ts";
 import { experts, readRouting } from "./parts/experts.ts";

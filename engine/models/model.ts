@@ -1,5 +1,5 @@
-import type { Gguf } from "../gguf/reader.ts";
-import type { Program } from "../program/program.ts";
+import type { Gguf } from "../gguf/mod.ts";
+import type { Program } from "../program/mod.ts";
 
 /** The context that a model should have at least, if it was trained for as much. */
 const USUAL_CONTEXT = 8192;

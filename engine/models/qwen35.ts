@@ -1,5 +1,5 @@
 import type { Architecture, Model } from "./model.ts";
-import type { Gguf } from "../gguf/reader.ts";
+import type { Gguf } from "../gguf/mod.ts";
 import { attention } from "./parts/attention.ts";
 import { deltaNet, type DeltaNetOptions } from "./parts/delta_net.ts";
 import { gatedSharedExperts, readRouting } from "./parts/experts.ts";

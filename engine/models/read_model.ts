@@ -1,5 +1,4 @@
-import { auditMetadata, type AuditOptions, unknownKeysWarning } from "../gguf/audit/mod.ts";
-import type { Gguf } from "../gguf/reader.ts";
+import { auditMetadata, type AuditOptions, type Gguf, unknownKeysWarning } from "../gguf/mod.ts";
 import { architectureOf } from "./architecture.ts";
 import type { Model, ReadOptions } from "./model.ts";
 

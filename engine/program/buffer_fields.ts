@@ -1,4 +1,4 @@
-import { NONE, type OPS } from "../device/structs.ts";
+import { NONE, type OPS } from "../device/mod.ts";
 import type { Operation } from "./operation.ts";
 
 type Ops = typeof OPS;

@@ -1,6 +1,14 @@
-import type { BufferDesc } from "../device/descriptions.ts";
-import { Activation, Element, HeadNorm, NONE, Norm, Rope, Rows } from "../device/structs.ts";
-import type { GgufTensor } from "../gguf/reader.ts";
+import {
+  Activation,
+  type BufferDesc,
+  Element,
+  HeadNorm,
+  NONE,
+  Norm,
+  Rope,
+  Rows,
+} from "../device/mod.ts";
+import type { GgufTensor } from "../gguf/mod.ts";
 import type { Operation } from "./operation.ts";
 import { CacheLayers } from "./cache_layers.ts";
 import { ExpertOperations } from "./expert_operations.ts";

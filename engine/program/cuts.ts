@@ -1,4 +1,4 @@
-import { Rows } from "../device/structs.ts";
+import { Rows } from "../device/mod.ts";
 import { buffersOf } from "./buffer_fields.ts";
 import { keptBy } from "./kept.ts";
 import type { Program } from "./program.ts";
@@ -95,7 +95,7 @@ class BufferUses {
 
   /**
    * Whether a library may never write what operations before a cut last put into a buffer: it may do two of them in one, and
-   * leave out what is between them where it sees nobody else read it (cuda/runtime/fusion.cu). Of those behind the cut it
+   * leave out what is between them where it sees nobody else read it (cuda/gpu/fusion.cu). Of those behind the cut it
    * sees nothing.
    */
   mayBeLeftOut(buffer: number, cut: number): boolean {

@@ -1,4 +1,4 @@
-import { NONE, Score } from "../device/structs.ts";
+import { NONE, Score } from "../device/mod.ts";
 import type { Operation } from "./operation.ts";
 import type { Buffer, MatmulWeight, RouteOptions } from "./operands.ts";
 import { sideBySide } from "./side_by_side.ts";

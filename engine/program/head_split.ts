@@ -1,4 +1,4 @@
-import { NONE } from "../device/structs.ts";
+import { NONE } from "../device/mod.ts";
 import { buffersOf } from "./buffer_fields.ts";
 import { cacheLayerOf } from "./kept.ts";
 import type { Operation } from "./operation.ts";

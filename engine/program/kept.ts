@@ -1,4 +1,4 @@
-import { NONE } from "../device/structs.ts";
+import { NONE } from "../device/mod.ts";
 import type { Operation } from "./operation.ts";
 
 /** What an operation keeps of a sequence: its cache layer, or its state. */

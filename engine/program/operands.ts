@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Activation, HeadNorm, Norm, Rope, Score } from "../device/structs.ts";
+import type { Activation, HeadNorm, Norm, Rope, Score } from "../device/mod.ts";
 
 /** A buffer of a program: [rows, columns], as many rows as the step has of what they stand for. */
 export interface Buffer {

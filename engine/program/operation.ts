@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { NONE, OP, OpKind, OPS, type StructOf } from "../device/structs.ts";
+import { NONE, OP, OpKind, OPS, type StructOf } from "../device/mod.ts";
 
 type Ops = typeof OPS;
 

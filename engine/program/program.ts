@@ -1,4 +1,4 @@
-import type { BufferDesc } from "../device/descriptions.ts";
+import type { BufferDesc } from "../device/mod.ts";
 import type { Operation } from "./operation.ts";
 import type { Weight } from "./weight_table.ts";
 

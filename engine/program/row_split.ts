@@ -1,5 +1,4 @@
-import type { BufferDesc } from "../device/descriptions.ts";
-import { MAX_CARDS, NONE } from "../device/structs.ts";
+import { type BufferDesc, MAX_CARDS, NONE } from "../device/mod.ts";
 import {
   type HeadOperations,
   headOperationsAt,

@@ -1,4 +1,4 @@
-import { NONE } from "../device/structs.ts";
+import { NONE } from "../device/mod.ts";
 import { BUFFER_FIELDS } from "./buffer_fields.ts";
 import { handedOver } from "./cuts.ts";
 import { cacheLayerOf, stateOf } from "./kept.ts";

@@ -1,4 +1,4 @@
-import { Activation, KHeads, NONE } from "../device/structs.ts";
+import { Activation, KHeads, NONE } from "../device/mod.ts";
 import type { Operation } from "./operation.ts";
 import type { ActivationName, Buffer } from "./operands.ts";
 import type { WeightTable } from "./weight_table.ts";

@@ -1,4 +1,4 @@
-import type { GgufTensor } from "../gguf/reader.ts";
+import type { GgufTensor } from "../gguf/mod.ts";
 import type { Weight } from "./weight_table.ts";
 
 /** Bytes of a value of the types whose values stand one by one. */

@@ -1,8 +1,6 @@
-import type { TensorDesc } from "../device/descriptions.ts";
-import { NONE } from "../device/structs.ts";
+import { NONE, type TensorDesc } from "../device/mod.ts";
+import { type GgufTensor, unsupportedTensor } from "../gguf/mod.ts";
 import { M40Error } from "../errors.ts";
-import type { GgufTensor } from "../gguf/reader.ts";
-import { unsupportedTensor } from "../gguf/types.ts";
 
 /** A tensor of the file that a program uses. */
 export interface Weight {

@@ -1,4 +1,4 @@
-import { NONE, Rows } from "../device/structs.ts";
+import { NONE, Rows } from "../device/mod.ts";
 import { type Operation, WEIGHT_FIELDS } from "./operation.ts";
 import type { Program } from "./program.ts";
 

@@ -1,4 +1,4 @@
-import { MAX_TOKEN_BIASES } from "../device/step_sampling.ts";
+import { MAX_TOKEN_BIASES } from "../device/mod.ts";
 import type { SamplingParameters } from "./parameters.ts";
 import { SequenceBreakers } from "./sequence_breakers.ts";
 

@@ -1,5 +1,5 @@
 import { M40Error } from "../errors.ts";
-import type { Metadata } from "../gguf/metadata.ts";
+import type { Metadata } from "../gguf/mod.ts";
 import { type NumericParameter, type SamplingParameters, validateSampling } from "./parameters.ts";
 
 /** The keys that a GGUF file has for them, after `general.sampling.`. */

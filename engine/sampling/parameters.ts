@@ -1,4 +1,4 @@
-import { MAX_TOKEN_BIASES } from "../device/step_sampling.ts";
+import { MAX_TOKEN_BIASES } from "../device/mod.ts";
 import { M40Error } from "../errors.ts";
 
 /** How tokens are drawn from a model's logits; see m40_sampling for the order in which these act. */

@@ -1,4 +1,4 @@
-import { TokenCounts } from "../device/token_counts.ts";
+import { TokenCounts } from "../device/mod.ts";
 
 /**
  * The tokens that repetition, frequency and presence penalties look at: those of the prompt and the answer, or

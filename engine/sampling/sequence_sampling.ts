@@ -1,5 +1,4 @@
-import type { StepSampling } from "../device/step_sampling.ts";
-import type { Sample } from "../device/step_result.ts";
+import type { Sample, StepSampling } from "../device/mod.ts";
 import { DryPenalties } from "./dry.ts";
 import type { SamplingParameters } from "./parameters.ts";
 import { RepeatWindow } from "./repeat_window.ts";

@@ -1,15 +1,15 @@
-import type { DeviceRun, TakeRunStep } from "../device/program_runs.ts";
-import type { RunLimits } from "../device/run_block.ts";
-import type { StepSequence } from "../device/step_block.ts";
-import type { StepResult } from "../device/step_result.ts";
+import type { DeviceRun, RunLimits, StepResult, StepSequence, TakeRunStep } from "../device/mod.ts";
 import type { M40Error } from "../errors.ts";
-import type { DiskPages } from "./disk_pages.ts";
-import type { HostPages } from "./host_pages.ts";
-import type { LaneOptions, StepPlace } from "./lane.ts";
-import type { PageMover, SlotMover } from "./page_moves.ts";
+import type { DiskPages } from "./disk/disk_pages.ts";
+import type { HostPages } from "./pages/host_pages.ts";
+import type { LaneOptions, StepPlace } from "./sequences/lane.ts";
+import type { PageMover, SlotMover } from "./pages/page_moves.ts";
 import type { StepReport } from "./report.ts";
-import type { RowTimes } from "./row_times.ts";
-import type { Sequence } from "./sequence.ts";
+import type { RowTimes } from "./steps/row_times.ts";
+import type { Sequence } from "./sequences/sequence.ts";
+
+/** The part of the device's time that chunked prefill takes while sequences decode, 0 to 1, unless options say. */
+export const DEFAULT_PREFILL_SHARE = 0.5;
 
 /**
  * What a scheduler needs of a device. It may be asked for something while it still does what was asked for before;

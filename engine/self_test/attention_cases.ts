@@ -1,4 +1,4 @@
-import { NONE, Rope } from "../device/structs.ts";
+import { NONE, Rope } from "../device/mod.ts";
 import type { Case, Sizes } from "./case.ts";
 import { joined, LEAST_SHARE } from "./case.ts";
 import { prompt, tokenBuffer } from "./runner.ts";

@@ -1,6 +1,9 @@
-import { copySpeed, createCopiedCache } from "../copy_speed.ts";
-import type { DeviceHealth } from "../device/health.ts";
-import type { KernelLibrary } from "../device/library.ts";
+import {
+  copySpeed,
+  createCopiedCache,
+  type DeviceHealth,
+  type KernelLibrary,
+} from "../device/mod.ts";
 
 /** How fast a device's memory is copied, in bytes a second. */
 export interface Copies {

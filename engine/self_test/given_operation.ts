@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { HeadNorm, KHeads, NONE, OPS, type StructOf } from "../device/structs.ts";
-import type { Operation } from "../program/operation.ts";
+import { HeadNorm, KHeads, NONE, OPS, type StructOf } from "../device/mod.ts";
+import type { Operation } from "../program/mod.ts";
 
 type Kind = keyof typeof OPS;
 type Fields<K extends Kind> = Partial<StructOf<typeof OPS[K]>>;

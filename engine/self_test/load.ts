@@ -1,8 +1,5 @@
-import type { DeviceHealth } from "../device/health.ts";
-import type { KernelLibrary } from "../device/library.ts";
-import { stepBytes } from "../device/step_block.ts";
-import { Element, Rows } from "../device/structs.ts";
-import { encodeOperations } from "../program/operation.ts";
+import { type DeviceHealth, Element, type KernelLibrary, Rows, stepBytes } from "../device/mod.ts";
+import { encodeOperations } from "../program/mod.ts";
 import { completed } from "./given_operation.ts";
 
 /** Of the product: rows and columns of the weight, and tokens; of the emulated device less. */

@@ -1,5 +1,4 @@
-import { Activation, KHeads, NONE, Norm, Score } from "../device/structs.ts";
-import { GREEDY, type StepSampling } from "../device/step_sampling.ts";
+import { Activation, GREEDY, KHeads, NONE, Norm, Score, type StepSampling } from "../device/mod.ts";
 import { type Case, LEAST_SHARE, type Sizes } from "./case.ts";
 import type { GivenOperation } from "./given_operation.ts";
 import {

@@ -1,5 +1,5 @@
-import { NONE } from "../device/structs.ts";
-import { GGML_TYPES, type TensorType } from "../gguf/types.ts";
+import { NONE } from "../device/mod.ts";
+import { GGML_TYPES, type TensorType } from "../gguf/mod.ts";
 import type { Case, Sizes } from "./case.ts";
 import { decoded, expertBuffer, indexBuffer, prompt, type Runner, tokenBuffer } from "./runner.ts";
 

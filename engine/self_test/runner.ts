@@ -1,13 +1,20 @@
 import { M40Error } from "../errors.ts";
-import type { Arena, Cache, Context } from "../device/context.ts";
-import type { BufferDesc, Limits } from "../device/descriptions.ts";
-import type { DeviceProgram } from "../device/device_program.ts";
-import type { KernelLibrary } from "../device/library.ts";
-import { ringBytes } from "../device/run_ring.ts";
-import { stepBytes, type StepSequence } from "../device/step_block.ts";
-import { Element, Rows } from "../device/structs.ts";
-import { GGML_TYPES, type TensorType } from "../gguf/types.ts";
-import { encodeOperations } from "../program/operation.ts";
+import {
+  type Arena,
+  type BufferDesc,
+  type Cache,
+  type Context,
+  type DeviceProgram,
+  Element,
+  type KernelLibrary,
+  type Limits,
+  ringBytes,
+  Rows,
+  stepBytes,
+  type StepSequence,
+} from "../device/mod.ts";
+import { GGML_TYPES, type TensorType } from "../gguf/mod.ts";
+import { encodeOperations } from "../program/mod.ts";
 import { completed, type GivenOperation } from "./given_operation.ts";
 import { Random } from "./random.ts";
 import { randomWeights } from "./weights.ts";

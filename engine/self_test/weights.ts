@@ -1,4 +1,4 @@
-import type { TensorType } from "../gguf/types.ts";
+import type { TensorType } from "../gguf/mod.ts";
 import type { Random } from "./random.ts";
 
 /** Where the half-precision scales of a block stand, by the type's name; all other bits of a block may be random. */

@@ -4,10 +4,10 @@
  *
  * @module
  */
-import type { BuiltNetworks, Constraint } from "../grammar/constraint.ts";
-import type { ToolUse } from "../chat/tools/tool_use.ts";
+import type { ToolUse } from "../chat/mod.ts";
+import type { MetadataEntry } from "../gguf/mod.ts";
+import type { BuiltNetworks, Constraint } from "../grammar/mod.ts";
 import type { M40ErrorCode } from "../errors.ts";
-import type { MetadataEntry } from "../gguf/metadata.ts";
 
 /** A job as it is posted. */
 export type Job =

@@ -1,5 +1,4 @@
-import { Metadata, NestedArray } from "../gguf/metadata.ts";
-import { StringArray } from "../gguf/string_array.ts";
+import { Metadata, NestedArray, StringArray } from "../gguf/mod.ts";
 import type { PostedMetadata } from "./jobs.ts";
 
 /** The metadata of a vocabulary as it goes to another thread. */

@@ -1,10 +1,8 @@
 import { Worker } from "node:worker_threads";
-import type { ToolUse } from "../chat/tools/tool_use.ts";
-import { GENERIC } from "../chat/tools/generic.ts";
-import { TOOL_FORMATS } from "../chat/tools/formats.ts";
+import { GENERIC, TOOL_FORMATS, type ToolUse } from "../chat/mod.ts";
+import type { Metadata } from "../gguf/mod.ts";
+import type { BuiltNetworks, Constraint } from "../grammar/mod.ts";
 import { M40Error } from "../errors.ts";
-import type { Metadata } from "../gguf/metadata.ts";
-import type { BuiltNetworks, Constraint } from "../grammar/constraint.ts";
 import type { Beginning, Job, PostedTools, Reply, Results } from "./jobs.ts";
 import { postedMetadata } from "./metadata.ts";
 

@@ -4,15 +4,11 @@
  * @module
  */
 import { parentPort, workerData } from "node:worker_threads";
-import { GENERIC } from "../chat/tools/generic.ts";
-import { TOOL_FORMATS } from "../chat/tools/formats.ts";
-import { toolConstraint } from "../chat/tools/tool_grammar.ts";
+import { GENERIC, TOOL_FORMATS, toolConstraint } from "../chat/mod.ts";
+import { buffersOf, buildNetworks, type BuiltNetworks, type Constraint } from "../grammar/mod.ts";
+import { parseJson } from "../json/mod.ts";
+import { loadTokenizer, type Tokenizer } from "../tokenizer/mod.ts";
 import { asM40Error } from "../errors.ts";
-import { buildNetworks, type BuiltNetworks, type Constraint } from "../grammar/constraint.ts";
-import { buffersOf } from "../grammar/packed_network.ts";
-import { parseJson } from "../json/parse_json.ts";
-import { loadTokenizer } from "../tokenizer/load.ts";
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { Beginning, Job, PostedTools, Reply, Results } from "./jobs.ts";
 import { metadataOf } from "./metadata.ts";
 

@@ -1,4 +1,4 @@
-import { type Companion, PEEK_BYTES, peekCompanion } from "../gguf/file_kind.ts";
+import { type Companion, PEEK_BYTES, peekCompanion } from "../gguf/mod.ts";
 
 /** What files are that were looked at, by which file, how long, and when written. */
 const known = new Map<string, Companion | undefined>();

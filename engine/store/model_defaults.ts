@@ -3,7 +3,7 @@ import {
   type NumericParameter,
   type SamplingParameters,
   validateSampling,
-} from "../sampling/parameters.ts";
+} from "../sampling/mod.ts";
 import type { ModelRecord, ParameterValue, RecordedMessage } from "./record.ts";
 
 /** What a model brings beside its file, and what holds where a request and the command line say nothing. */

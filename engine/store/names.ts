@@ -5,13 +5,7 @@
  * @module
  */
 import { M40Error } from "../errors.ts";
-import {
-  endsLikePart,
-  joinFileName,
-  MAX_PARTS,
-  type Part,
-  splitFileName,
-} from "../gguf/part_names.ts";
+import { endsLikePart, joinFileName, MAX_PARTS, type Part, splitFileName } from "../gguf/mod.ts";
 
 export { MAX_PARTS, type Part, splitFileName };
 

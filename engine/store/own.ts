@@ -1,7 +1,7 @@
 /** The models of the models directory. */
 import { basename, dirname, join } from "@std/path";
 import { M40Error } from "../errors.ts";
-import { joinFileName, splitFileName } from "../gguf/part_names.ts";
+import { joinFileName, splitFileName } from "../gguf/mod.ts";
 import { systemReason } from "../system_error.ts";
 import { entries, fileBytes } from "./files.ts";
 import { modelFileName, parseFileName } from "./names.ts";

@@ -6,8 +6,7 @@
  */
 import { basename, dirname, resolve } from "@std/path";
 import { M40Error } from "../errors.ts";
-import { wholeOf } from "../gguf/cut_pieces.ts";
-import { assertNotCut } from "../gguf/reader.ts";
+import { assertNotCut, wholeOf } from "../gguf/mod.ts";
 import type { ForeignModel } from "./caches/foreign_model.ts";
 import { hubModels } from "./caches/hugging_face.ts";
 import { ollamaModels } from "./caches/ollama.ts";

@@ -1,5 +1,4 @@
-import { auditMetadata, type AuditOptions, unknownKeysWarning } from "../gguf/audit/mod.ts";
-import type { Gguf } from "../gguf/reader.ts";
+import { auditMetadata, type AuditOptions, type Gguf, unknownKeysWarning } from "../gguf/mod.ts";
 import { loadTokenizer, type TokenizerOptions } from "./load.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 

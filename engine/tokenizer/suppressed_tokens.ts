@@ -1,4 +1,4 @@
-import { quoteKey } from "../gguf/metadata.ts";
+import { quoteKey } from "../gguf/mod.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { type TokenizerMetadata, tokenList, type Vocabulary } from "./vocabulary.ts";
 

@@ -1,5 +1,5 @@
 import { M40Error } from "../errors.ts";
-import type { Metadata } from "../gguf/metadata.ts";
+import type { Metadata } from "../gguf/mod.ts";
 
 /** What of the metadata a tokenizer reads. */
 export type TokenizerMetadata = Pick<

@@ -1,10 +1,6 @@
 import type { TextPart, ToolCall } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
-import { typeName } from "../fields.ts";
-import { notShown } from "../not_shown.ts";
-import { wrongField } from "../parse_body.ts";
-import { toldContent } from "../told_content.ts";
-import { argumentsText } from "../tool_arguments.ts";
+import { argumentsText, notShown, toldContent, typeName, wrongField } from "../request/mod.ts";
 import { CONTENT_WANTED, type Message } from "./request_schemas.ts";
 
 /** What came of a call. */

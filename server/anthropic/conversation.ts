@@ -1,7 +1,6 @@
 import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
-import { thinkingVariables } from "../effort.ts";
+import { describe, thinkingVariables } from "../request/mod.ts";
 import { HttpError } from "../errors.ts";
-import { describe } from "../fields.ts";
 import { readTurn, type Turn } from "./blocks.ts";
 import type { ConversationFields } from "./request_schemas.ts";
 import { toolFields } from "./tools.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Dialect, StreamShape } from "../dialect.ts";
 import type { HttpError } from "../errors.ts";
-import { SSE } from "../sse.ts";
+import { SSE } from "../answer/mod.ts";
 
 /** The families of errors, in Anthropic's words. */
 const ERROR_TYPES = [

@@ -1,7 +1,6 @@
 import type { Generation, GenerationChunk, ToolCallPiece } from "../../engine/mod.ts";
-import type { Answer } from "../answer.ts";
-import { chunksOf } from "../generations.ts";
-import { wholeArguments } from "../tool_arguments.ts";
+import { type Answer, chunksOf } from "../answer/mod.ts";
+import { wholeArguments } from "../request/mod.ts";
 import type { ContentBlock, MessageEvent, MessageObject, MessageUsage } from "./answer_schemas.ts";
 
 /** What stands for a signature: clients send thinking back only where there is one. */

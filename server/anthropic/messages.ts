@@ -1,11 +1,8 @@
 import type { Hono } from "hono";
-import { answer, withModel } from "../answer.ts";
-import { readJson } from "../body.ts";
+import { answer, withModel } from "../answer/mod.ts";
+import { conversationPrompt, engineRequest, parseBody, readJson } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { conversationPrompt } from "../conversation.ts";
-import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { engineRequest } from "../sampling_fields.ts";
 import type { TokenCount } from "./answer_schemas.ts";
 import { chatRequest, reasoningBudget } from "./conversation.ts";
 import { MessageAnswer } from "./message_answer.ts";

@@ -1,7 +1,6 @@
 import type { Constraint } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
-import { typeName } from "../fields.ts";
-import { wrongField } from "../parse_body.ts";
+import { typeName, wrongField } from "../request/mod.ts";
 import type { ConversationFields } from "./request_schemas.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { modelFields } from "../answer.ts";
+import { modelFields } from "../answer/mod.ts";
 import {
   arrayOf,
   boolean,
@@ -9,10 +9,10 @@ import {
   present,
   read,
   requiredInteger,
+  samplingFields,
   string,
   wants,
-} from "../fields.ts";
-import { samplingFields } from "../sampling_fields.ts";
+} from "../request/mod.ts";
 
 const ROLES = ["user", "assistant", "system"] as const;
 const THINKING = ["enabled", "disabled", "adaptive"] as const;

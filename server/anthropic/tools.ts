@@ -1,7 +1,6 @@
 import type { ChatRequest, Tool } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
-import { typeName } from "../fields.ts";
-import { wrongField } from "../parse_body.ts";
+import { typeName, wrongField } from "../request/mod.ts";
 import type { ConversationFields } from "./request_schemas.ts";
 
 type ToolFields = Pick<ChatRequest, "tools" | "toolChoice" | "parallelToolCalls">;

@@ -1,5 +1,5 @@
 import { unsupported } from "../errors.ts";
-import { wrongField } from "../parse_body.ts";
+import { wrongField } from "../request/mod.ts";
 import type { ConversationFields } from "./request_schemas.ts";
 
 /**

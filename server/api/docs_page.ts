@@ -1,4 +1,4 @@
-import { NDJSON_TYPE } from "../ollama/dialect.ts";
+import { NDJSON_TYPE } from "../ollama/mod.ts";
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
 import type { HtmlEscapedString } from "hono/utils/html";

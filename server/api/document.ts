@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ErrorBody } from "../errors.ts";
 import { VERSION } from "../version.ts";
-import type { Operation } from "./operation.ts";
+import type { Operation } from "../operation.ts";
 import { OPERATIONS } from "./operations.ts";
 
 /** A JSON schema, as far as it is looked at here. */

@@ -4,26 +4,34 @@
  *
  * @module
  */
-import { MESSAGE_EVENTS, MessageObject, TokenCount } from "../anthropic/answer_schemas.ts";
-import { AnthropicError } from "../anthropic/dialect.ts";
-import { CountTokensRequest, MessagesRequest } from "../anthropic/request_schemas.ts";
-import { GenerateBody, Generated, GeneratedPiece } from "../generate.ts";
-import { Health } from "../health.ts";
-import { LLAMA_OPERATIONS } from "../llama_cpp/operations.ts";
+import { GenerateBody, Generated, GeneratedPiece } from "../answer/mod.ts";
+import {
+  AnthropicError,
+  CountTokensRequest,
+  MESSAGE_EVENTS,
+  MessageObject,
+  MessagesRequest,
+  TokenCount,
+} from "../anthropic/mod.ts";
+import { LLAMA_OPERATIONS } from "../llama_cpp/mod.ts";
+import { MCP_OPERATIONS } from "../mcp/mod.ts";
+import { Health, SlotsObject } from "../monitoring/mod.ts";
+import { OLLAMA_OPERATIONS } from "../ollama/mod.ts";
 import {
   ChatCompletion,
   ChatCompletionChunk,
   ChatCompletionRequest,
-} from "../openai/chat_schemas.ts";
-import { Completion, CompletionRequest } from "../openai/completion_schemas.ts";
-import { EmbeddingList, EmbeddingsRequest } from "../openai/embeddings.ts";
-import { LoadRequest, ModelList, ModelObject } from "../openai/models.ts";
-import { MCP_OPERATIONS } from "../mcp/operations.ts";
-import { OLLAMA_OPERATIONS } from "../ollama/operations.ts";
-import { RESPONSES_OPERATIONS } from "../openai/responses/operations.ts";
-import { PAGE_OPERATIONS } from "../page/operations.ts";
-import { SlotsObject } from "../slots.ts";
-import type { Operation } from "./operation.ts";
+  Completion,
+  CompletionRequest,
+  EmbeddingList,
+  EmbeddingsRequest,
+  LoadRequest,
+  ModelList,
+  ModelObject,
+} from "../openai/mod.ts";
+import { RESPONSES_OPERATIONS } from "../openai/responses/mod.ts";
+import { PAGE_OPERATIONS } from "../page/mod.ts";
+import type { Operation } from "../operation.ts";
 
 /** All of them, those first that are asked for most. */
 export const OPERATIONS: readonly Operation[] = [

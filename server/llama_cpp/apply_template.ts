@@ -6,22 +6,22 @@
 import type { Hono } from "hono";
 import { z } from "zod";
 import { type ChatRequest, ROLES } from "../../engine/mod.ts";
-import { modelFields, withModel } from "../answer.ts";
-import { readAnyType } from "../body_of_any_type.ts";
-import { HOSTED_BLOCK } from "../anthropic/blocks.ts";
-import { chatRequest as anthropicChat } from "../anthropic/conversation.ts";
-import { CountTokensRequest } from "../anthropic/request_schemas.ts";
+import { readAnyType } from "../access/mod.ts";
+import { modelFields, withModel } from "../answer/mod.ts";
+import {
+  chatRequest as anthropicChat,
+  CountTokensRequest,
+  HOSTED_BLOCK,
+} from "../anthropic/mod.ts";
+import { chatRequest as ollamaChat, OllamaChatRequest, ownName } from "../ollama/mod.ts";
+import { chatRequest, conversationFields } from "../openai/mod.ts";
+import {
+  InputTokensRequest,
+  readConversation,
+  type ResponseStore,
+} from "../openai/responses/mod.ts";
+import { chatFormat, parseBody, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { chatFormat } from "../conversation.ts";
-import { wants } from "../fields.ts";
-import { chatRequest as ollamaChat, OllamaChatRequest } from "../ollama/chat.ts";
-import { chatRequest } from "../openai/chat_messages.ts";
-import { conversationFields } from "../openai/chat_schemas.ts";
-import { InputTokensRequest } from "../openai/responses/request_schemas.ts";
-import { readConversation } from "../openai/responses/responses.ts";
-import type { ResponseStore } from "../openai/responses/store.ts";
-import { ownName } from "../ollama/names.ts";
-import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 
 /** The body of `POST /apply-template`, where it is none of another dialect. */

@@ -1,13 +1,11 @@
 import type { Context, Hono } from "hono";
 import { z } from "zod";
-import { answer, modelFields } from "../answer.ts";
-import { readAnyType } from "../body_of_any_type.ts";
+import { readAnyType } from "../access/mod.ts";
+import { answer, modelFields, SSE } from "../answer/mod.ts";
+import { answerCompletion } from "../openai/mod.ts";
+import { boolean, integer, parseBody, prompts, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { boolean, integer, prompts, wants } from "../fields.ts";
-import { answerCompletion } from "../openai/completions.ts";
-import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { SSE } from "../sse.ts";
 import { llamaRequest, llamaSampling } from "./sampling.ts";
 import { LlamaTextAnswer } from "./text_answer.ts";
 

@@ -1,12 +1,10 @@
 import type { Context, Hono } from "hono";
 import { z } from "zod";
-import { modelFields, withModel } from "../answer.ts";
-import { readAnyType } from "../body_of_any_type.ts";
+import { readAnyType } from "../access/mod.ts";
+import { embed, MAX_TEXTS, modelFields, withModel } from "../answer/mod.ts";
+import { answerEmbeddings } from "../openai/mod.ts";
+import { parseBody, prompts, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { embed, MAX_TEXTS } from "../embeddings.ts";
-import { prompts, wants } from "../fields.ts";
-import { answerEmbeddings } from "../openai/embeddings.ts";
-import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 
 /** The body of `POST /embedding`. */

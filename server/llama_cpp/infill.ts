@@ -1,14 +1,21 @@
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { Engine, GenerateRequest } from "../../engine/mod.ts";
-import { answer, modelFields } from "../answer.ts";
-import { readAnyType } from "../body_of_any_type.ts";
+import { readAnyType } from "../access/mod.ts";
+import { answer, modelFields, SSE } from "../answer/mod.ts";
+import {
+  arrayOf,
+  boolean,
+  encodeGap,
+  gapTokens,
+  parseBody,
+  requireFim,
+  shorten,
+  string,
+  wants,
+} from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { arrayOf, boolean, string, wants } from "../fields.ts";
-import { encodeGap, gapTokens, requireFim, shorten } from "../fill_in_the_middle.ts";
-import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { SSE } from "../sse.ts";
 import { llamaRequest, llamaSampling } from "./sampling.ts";
 import { LlamaTextAnswer } from "./text_answer.ts";
 

@@ -1,13 +1,15 @@
 import { AppliedTemplate, ApplyTemplateRequest } from "./apply_template.ts";
-import type { Operation } from "../api/operation.ts";
+import type { Operation } from "../operation.ts";
 import {
   ChatCompletion,
   ChatCompletionChunk,
   ChatCompletionRequest,
-} from "../openai/chat_schemas.ts";
-import { Completion, CompletionRequest } from "../openai/completion_schemas.ts";
-import { EmbeddingList, EmbeddingsRequest } from "../openai/embeddings.ts";
-import { ModelList } from "../openai/models.ts";
+  Completion,
+  CompletionRequest,
+  EmbeddingList,
+  EmbeddingsRequest,
+  ModelList,
+} from "../openai/mod.ts";
 import { LlamaCompletionRequest } from "./completion.ts";
 import { LlamaEmbeddingRequest, LlamaEmbeddings } from "./embedding.ts";
 import { InfillRequest } from "./infill.ts";

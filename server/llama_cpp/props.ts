@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { Tokenizer } from "../../engine/mod.ts";
-import { withModel } from "../answer.ts";
+import { withModel } from "../answer/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { route } from "../route.ts";
 import { VERSION } from "../version.ts";

@@ -1,8 +1,12 @@
 import type { z } from "zod";
 import type { GenerateRequest } from "../../engine/mod.ts";
-import { type ConstraintFields, constraintFields } from "../constraint_fields.ts";
-import { integer } from "../fields.ts";
-import { engineRequest, samplingFields } from "../sampling_fields.ts";
+import {
+  type ConstraintFields,
+  constraintFields,
+  engineRequest,
+  integer,
+  samplingFields,
+} from "../request/mod.ts";
 
 const { repetition_penalty, seed, ...sameFields } = samplingFields;
 

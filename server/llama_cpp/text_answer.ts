@@ -1,9 +1,6 @@
 import { z } from "zod";
 import type { GeneratedToken, Generation, Tokenizer } from "../../engine/mod.ts";
-import type { Answer } from "../answer.ts";
-import { chunksOf } from "../generations.ts";
-import { tokenName } from "../token_names.ts";
-import { Timings, timingsOf } from "../timings.ts";
+import { type Answer, chunksOf, Timings, timingsOf, tokenName } from "../answer/mod.ts";
 
 const count = (description: string) => z.int().min(0).meta({ description });
 

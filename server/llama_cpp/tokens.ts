@@ -6,15 +6,20 @@
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { Tokenizer } from "../../engine/mod.ts";
-import { modelFields, withModel } from "../answer.ts";
-import { readAnyType } from "../body_of_any_type.ts";
+import { readAnyType } from "../access/mod.ts";
+import {
+  listAsJson,
+  longAnswer,
+  modelFields,
+  objectAsJson,
+  textAsJson,
+  wholeText,
+  withModel,
+} from "../answer/mod.ts";
+import { boolean, parseBody, string, tokenIds, wants, wrongField } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import { boolean, string, tokenIds, wants } from "../fields.ts";
-import { listAsJson, longAnswer, objectAsJson, textAsJson } from "../long_answer.ts";
-import { parseBody, wrongField } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { wholeText } from "../token_names.ts";
 
 /** The body of `POST /tokenize`. */
 export const TokenizeRequest = z.object({

@@ -1,4 +1,4 @@
-import type { Operation } from "../api/operation.ts";
+import type { Operation } from "../operation.ts";
 import { McpCallRequest, McpCallResult, McpToolList } from "./routes.ts";
 
 const FOR_THE_PAGE =

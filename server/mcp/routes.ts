@@ -2,13 +2,11 @@ import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { M40Error } from "../../engine/errors.ts";
 import type { McpTools } from "../../mcp/mod.ts";
-import { readJson } from "../body.ts";
+import { isOriginOf } from "../access/mod.ts";
+import { parseBody, readJson, requiredObject, wants } from "../request/mod.ts";
 import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import { requiredObject, wants } from "../fields.ts";
-import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { isOriginOf } from "../web_pages.ts";
 
 /** Calls that may run at the same time. */
 const MOST_CALLS = 32;

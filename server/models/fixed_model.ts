@@ -1,5 +1,5 @@
 import type { Engine } from "../../engine/mod.ts";
-import type { ResidentStatus } from "../../engine/manager/types.ts";
+import type { ResidentStatus } from "../../engine/manager/mod.ts";
 import { HttpError } from "../errors.ts";
 import { LATEST } from "./either_name.ts";
 import type { ListedModel, Models, ServedModel } from "./models.ts";

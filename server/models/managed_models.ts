@@ -1,11 +1,11 @@
 import type { Engine } from "../../engine/mod.ts";
-import type { Catalogue } from "../../engine/manager/catalogue.ts";
-import type { ModelManager } from "../../engine/manager/model_manager.ts";
 import type {
   AcquireOptions,
+  Catalogue,
   ManagerObserver,
+  ModelManager,
   ResidentStatus,
-} from "../../engine/manager/types.ts";
+} from "../../engine/manager/mod.ts";
 import { DEMO_MODEL } from "../../engine/store/mod.ts";
 import { HttpError } from "../errors.ts";
 import { eitherName } from "./either_name.ts";

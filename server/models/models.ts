@@ -1,11 +1,11 @@
 import type { Engine } from "../../engine/mod.ts";
-import type { Catalogue } from "../../engine/manager/catalogue.ts";
 import type {
   AcquireOptions,
+  Catalogue,
   Lease,
   ManagerObserver,
   ResidentStatus,
-} from "../../engine/manager/types.ts";
+} from "../../engine/manager/mod.ts";
 
 /** A model that answers a request: it stays in memory until it is released. */
 export type ServedModel = Lease<Engine>;

@@ -1,15 +1,12 @@
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { ChatMessage, ChatRequest } from "../../engine/mod.ts";
-import { answer } from "../answer.ts";
+import { readAnyType } from "../access/mod.ts";
+import { answer } from "../answer/mod.ts";
+import { arrayOf, conversationPrompt, notShown, parseBody, string, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { conversationPrompt } from "../conversation.ts";
 import { unsupported } from "../errors.ts";
-import { arrayOf, string, wants } from "../fields.ts";
-import { notShown } from "../not_shown.ts";
-import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { readAnyType } from "../body_of_any_type.ts";
 import {
   commonFields,
   endFields,

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { REASONING_TAGS } from "../../engine/chat/tagged_reasoning.ts";
-import { M40Error } from "../../engine/errors.ts";
-import { poolingType } from "../../engine/pooling.ts";
-import { formatCount } from "../../engine/format_count.ts";
-import type { Override } from "../../engine/gguf/override.ts";
-import { type Gguf, readGguf, sizesByType } from "../../engine/mod.ts";
+import { REASONING_TAGS } from "../../engine/chat/mod.ts";
+import type { Override } from "../../engine/gguf/mod.ts";
+import { poolingType } from "../../engine/models/mod.ts";
 import type { StoredModel } from "../../engine/store/mod.ts";
-import type { Models } from "../models/models.ts";
+import type { Models } from "../models/mod.ts";
+import { M40Error } from "../../engine/errors.ts";
+import { formatCount } from "../../engine/format_count.ts";
+import { type Gguf, readGguf, sizesByType } from "../../engine/mod.ts";
 
 /** What a model is, in Ollama's words. */
 export const Details = z.strictObject({

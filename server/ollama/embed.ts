@@ -1,13 +1,17 @@
 import type { Hono } from "hono";
 import { z } from "zod";
-import { modelFields, withModel } from "../answer.ts";
+import { readAnyType } from "../access/mod.ts";
+import {
+  dimensionsField,
+  embed,
+  loadModel,
+  MAX_TEXTS,
+  modelFields,
+  withModel,
+} from "../answer/mod.ts";
+import { boolean, parseBody, read, string, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { dimensionsField, embed, MAX_TEXTS } from "../embeddings.ts";
-import { boolean, read, string, wants } from "../fields.ts";
-import { loadModel } from "../load_model.ts";
-import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { readAnyType } from "../body_of_any_type.ts";
 import { nanoseconds } from "./fields.ts";
 import { ownName } from "./names.ts";
 import { Options } from "./options.ts";

@@ -4,12 +4,19 @@
  * @module
  */
 import { z } from "zod";
-import { isJsonObject } from "../../engine/json/json_number.ts";
+import { isJsonObject } from "../../engine/json/mod.ts";
+import { modelFields } from "../answer/mod.ts";
+import {
+  boolean,
+  describe,
+  ignored,
+  integer,
+  read,
+  string,
+  thinkingVariables,
+} from "../request/mod.ts";
 import type { ChatRequest, Constraint } from "../../engine/mod.ts";
-import { modelFields } from "../answer.ts";
-import { thinkingVariables } from "../effort.ts";
 import { HttpError, unsupported } from "../errors.ts";
-import { boolean, describe, ignored, integer, read, string } from "../fields.ts";
 import { Options } from "./options.ts";
 
 /** A field that is refused unless it says nothing. */

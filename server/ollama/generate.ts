@@ -1,16 +1,22 @@
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { ChatMessage, GenerateRequest } from "../../engine/mod.ts";
-import { answer, type AnswerEnds } from "../answer.ts";
+import { readAnyType } from "../access/mod.ts";
+import { answer, type AnswerEnds } from "../answer/mod.ts";
+import type { ServedModel } from "../models/mod.ts";
+import {
+  boolean,
+  conversationPrompt,
+  encodeGap,
+  gapTokens,
+  parseBody,
+  requireFim,
+  string,
+  wants,
+} from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { conversationPrompt } from "../conversation.ts";
 import { unsupported } from "../errors.ts";
-import { boolean, string, wants } from "../fields.ts";
-import { encodeGap, gapTokens, requireFim } from "../fill_in_the_middle.ts";
-import type { ServedModel } from "../models/models.ts";
-import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { readAnyType } from "../body_of_any_type.ts";
 import {
   commonFields,
   endFields,

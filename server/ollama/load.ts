@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { loadModel } from "../load_model.ts";
+import { loadModel } from "../answer/mod.ts";
 import type { AnswerEnd, CommonFields } from "./fields.ts";
 import type { Said } from "./text_answer.ts";
 

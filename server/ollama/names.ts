@@ -1,5 +1,4 @@
-import { LATEST } from "../models/either_name.ts";
-import type { Models } from "../models/models.ts";
+import { LATEST, type Models } from "../models/mod.ts";
 
 /** A model's name as Ollama lists it: with a tag, which is `latest` where it has none. */
 export function taggedName(name: string): string {

@@ -1,4 +1,4 @@
-import type { Operation } from "../api/operation.ts";
+import type { Operation } from "../operation.ts";
 import { OllamaChat, OllamaChatPiece, OllamaChatRequest } from "./chat.ts";
 import { CreateRequest, CreateStatus } from "./create.ts";
 import { NDJSON_TYPE, OllamaError } from "./dialect.ts";

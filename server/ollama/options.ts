@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Constraint, GenerateRequest } from "../../engine/mod.ts";
-import { ignored, integer, wants } from "../fields.ts";
-import { engineRequest, samplingFields } from "../sampling_fields.ts";
+import { engineRequest, ignored, integer, samplingFields, wants } from "../request/mod.ts";
 
 const { repetition_penalty, ...sameFields } = samplingFields;
 

@@ -1,17 +1,15 @@
 import { createHash } from "node:crypto";
 import type { Hono } from "hono";
 import { z } from "zod";
-import type { PullOptions } from "../../engine/pull/mod.ts";
-import { findAlias } from "../../engine/store/sources/aliases.ts";
-import { parseReference } from "../../engine/store/sources/references.ts";
-import { readAnyType } from "../body_of_any_type.ts";
+import { findAlias, parseReference } from "../../engine/store/mod.ts";
+import type { PullOptions } from "../../engine/store/pull/mod.ts";
+import { readAnyType } from "../access/mod.ts";
+import { eventStream } from "../answer/mod.ts";
+import type { Models } from "../models/mod.ts";
+import { boolean, parseBody, wants } from "../request/mod.ts";
 import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
 import { HttpError, unsupported } from "../errors.ts";
-import { boolean, wants } from "../fields.ts";
-import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { eventStream } from "../sse.ts";
-import type { Models } from "../models/models.ts";
 import { NDJSON_TYPE } from "./dialect.ts";
 import { namedModel, requireName } from "./fields.ts";
 import { storeToChange, withoutFolder } from "./store_access.ts";
@@ -109,7 +107,7 @@ function sourceOf(asked: string): string {
 
 async function pullQuietly(source: string, options: PullOptions): Promise<void> {
   // Here, not above: most servers are never asked to fetch anything.
-  const { pull } = await import("../../engine/pull/mod.ts");
+  const { pull } = await import("../../engine/store/pull/mod.ts");
   try {
     await pull(source, options);
   } catch (error) {

@@ -1,13 +1,12 @@
 import type { Hono } from "hono";
 import { z } from "zod";
-import type { ModelRecord } from "../../engine/store/record.ts";
+import type { ModelRecord } from "../../engine/store/mod.ts";
+import { readAnyType } from "../access/mod.ts";
+import type { Models } from "../models/mod.ts";
+import { ignored, parseBody, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import { ignored, wants } from "../fields.ts";
-import type { Models } from "../models/models.ts";
-import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { readAnyType } from "../body_of_any_type.ts";
 import { Details, type Headers, modifiedAt, placedModels } from "./details.ts";
 import { namedModel, requireName } from "./fields.ts";
 import { ownName } from "./names.ts";

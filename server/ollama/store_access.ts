@@ -1,10 +1,10 @@
 import type { Context } from "hono";
 import { M40Error } from "../../engine/errors.ts";
-import type { Catalogue } from "../../engine/manager/catalogue.ts";
+import type { Catalogue } from "../../engine/manager/mod.ts";
 import { modelsDirectory } from "../../engine/store/mod.ts";
+import { isWebPage } from "../access/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import { isWebPage } from "../web_pages.ts";
 
 /**
  * What a request that changes the store works on.

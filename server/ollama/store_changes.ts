@@ -1,13 +1,12 @@
 import type { Hono } from "hono";
 import { z } from "zod";
-import { copyModel } from "../../engine/pull/copy.ts";
 import { removeModel } from "../../engine/store/mod.ts";
-import { readAnyType } from "../body_of_any_type.ts";
+import { copyModel } from "../../engine/store/pull/mod.ts";
+import { readAnyType } from "../access/mod.ts";
+import { eitherName } from "../models/mod.ts";
+import { parseBody, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import { wants } from "../fields.ts";
-import { eitherName } from "../models/either_name.ts";
-import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { namedModel, requireName } from "./fields.ts";
 import { storeToChange, withoutFolder } from "./store_access.ts";

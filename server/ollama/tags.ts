@@ -1,11 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Hono } from "hono";
 import { z } from "zod";
-import { modelsDirectory } from "../../engine/store/mod.ts";
-import { readRecord } from "../../engine/store/record.ts";
-import { isModelName } from "../../engine/store/names.ts";
+import { isModelName, modelsDirectory, readRecord } from "../../engine/store/mod.ts";
+import { withAliases } from "../models/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { withAliases } from "../models/aliases.ts";
 import { route } from "../route.ts";
 import { Details, type Headers, modifiedAt, type PlacedModel, placedModels } from "./details.ts";
 import { taggedName } from "./names.ts";

@@ -1,8 +1,7 @@
 import type { Generation, GenerationChunk, Tokenizer } from "../../engine/mod.ts";
-import type { Answer } from "../answer.ts";
-import { chunksOf } from "../generations.ts";
-import type { ServedModel } from "../models/models.ts";
-import { chatLogprobs } from "../openai/chat_logprobs.ts";
+import { type Answer, chunksOf } from "../answer/mod.ts";
+import type { ServedModel } from "../models/mod.ts";
+import { chatLogprobs } from "../openai/mod.ts";
 import type { AnswerEnd, CommonFields, Logprobs } from "./fields.ts";
 import { type AnsweredCall, WholeCalls } from "./tools.ts";
 

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import type { ChatMessage, GenerationChunk, Tool, ToolCall } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
-import { arrayOf, describe, string, wants } from "../fields.ts";
-import { argumentsText, wholeArguments } from "../tool_arguments.ts";
+import { argumentsText, arrayOf, describe, string, wants, wholeArguments } from "../request/mod.ts";
 
 /** A tool of a request. */
 const ToolField = z.object({

@@ -1,8 +1,12 @@
 import type { FinishReason, Generation, GenerationChunk, Tokenizer } from "../../engine/mod.ts";
-import type { Answer } from "../answer.ts";
-import { cancelAll, chunksOf } from "../generations.ts";
-import { type Timings, timingsOf } from "../timings.ts";
-import { UsageSum } from "../usage.ts";
+import {
+  type Answer,
+  cancelAll,
+  chunksOf,
+  type Timings,
+  timingsOf,
+  UsageSum,
+} from "../answer/mod.ts";
 import { type CallDelta, CustomCalls } from "./custom_calls.ts";
 import { chatLogprobs } from "./chat_logprobs.ts";
 import type { ChatChoice } from "./chat_schemas.ts";

@@ -1,17 +1,18 @@
 import type { Context, Hono } from "hono";
 import type { GenerateRequest } from "../../engine/mod.ts";
-import { answer, type AnswerEnds } from "../answer.ts";
-import { readJson } from "../body.ts";
-import { readAnyType } from "../body_of_any_type.ts";
+import { readAnyType } from "../access/mod.ts";
+import { allReady, answer, type AnswerEnds, startAll } from "../answer/mod.ts";
+import type { ServedModel } from "../models/mod.ts";
+import {
+  conversationPrompt,
+  effortBudget,
+  engineRequest,
+  parseBody,
+  readJson,
+  tokenLimit,
+} from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { conversationPrompt } from "../conversation.ts";
-import { effortBudget } from "../effort.ts";
-import { allReady, startAll } from "../generations.ts";
-import type { ServedModel } from "../models/models.ts";
-import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { tokenLimit } from "../fields.ts";
-import { engineRequest } from "../sampling_fields.ts";
 import { ChatAnswer } from "./chat_answer.ts";
 import { chatRequest } from "./chat_messages.ts";
 import { customNames } from "./chat_tools.ts";

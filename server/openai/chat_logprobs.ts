@@ -1,5 +1,5 @@
 import type { GeneratedToken, Tokenizer } from "../../engine/mod.ts";
-import { tokenName } from "../token_names.ts";
+import { tokenName } from "../answer/mod.ts";
 import type { ChatTokenLogprob } from "./chat_schemas.ts";
 
 /** The log-probabilities of the tokens that are the answer's content; those of reasoning and calls are left out. */

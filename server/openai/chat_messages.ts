@@ -1,10 +1,13 @@
 import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
-import { effortFields } from "../effort.ts";
+import {
+  describe,
+  effortFields,
+  notShown,
+  toldContent,
+  typeName,
+  wrongField,
+} from "../request/mod.ts";
 import { HttpError, unsupported } from "../errors.ts";
-import { describe, typeName } from "../fields.ts";
-import { notShown } from "../not_shown.ts";
-import { wrongField } from "../parse_body.ts";
-import { toldContent } from "../told_content.ts";
 import type { ConversationFields, Message } from "./chat_schemas.ts";
 import { readCalls, readToolChoice, readTools } from "./chat_tools.ts";
 import { thinkingOf } from "./thinking_fields.ts";

@@ -1,24 +1,22 @@
 import { z } from "zod";
 import { ROLES } from "../../engine/mod.ts";
-import { modelFields } from "../answer.ts";
-import { constraintFields } from "../constraint_fields.ts";
+import { modelFields, Timings, Usage } from "../answer/mod.ts";
 import {
   arrayOf,
   boolean,
+  constraintFields,
   ignored,
   integer,
   mostTokens,
   object,
+  samplingFields,
   streamOptions,
   string,
   strings,
   wants,
-} from "../fields.ts";
-import { samplingFields } from "../sampling_fields.ts";
+} from "../request/mod.ts";
 import { othersFields } from "./others_fields.ts";
 import { thinkingFields } from "./thinking_fields.ts";
-import { Timings } from "../timings.ts";
-import { Usage } from "../usage.ts";
 import { MAX_N } from "./completion_schemas.ts";
 
 /** A part of a message's content; parts of other types than text are refused by name. */

@@ -1,10 +1,8 @@
-import { isJsonObject } from "../../engine/json/json_number.ts";
+import { isJsonObject } from "../../engine/json/mod.ts";
+import { argumentsText, typeName, wrongField } from "../request/mod.ts";
 import type { Tool, ToolCall, ToolChoice } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
-import { typeName } from "../fields.ts";
-import { wrongField } from "../parse_body.ts";
 import { customDescription, INPUT_SCHEMA, inputArguments } from "./custom_input.ts";
-import { argumentsText } from "../tool_arguments.ts";
 
 /**
  * The tools of a body.

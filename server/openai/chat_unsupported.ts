@@ -1,5 +1,5 @@
 import { HttpError, unsupported } from "../errors.ts";
-import { describe } from "../fields.ts";
+import { describe } from "../request/mod.ts";
 import type { ChatCompletionRequest } from "./chat_schemas.ts";
 import { refuseOthersFields } from "./others_fields.ts";
 

@@ -5,9 +5,7 @@ import type {
   GenerateRequest,
   Generation,
 } from "../../engine/mod.ts";
-import type { Answer } from "../answer.ts";
-import { cancelAll, chunksOf, startAll } from "../generations.ts";
-import { type Usage, UsageSum } from "../usage.ts";
+import { type Answer, cancelAll, chunksOf, startAll, type Usage, UsageSum } from "../answer/mod.ts";
 import { append, characters, CompletionLogprobsWriter } from "./completion_logprobs.ts";
 import type {
   Completion,

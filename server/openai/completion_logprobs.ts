@@ -4,7 +4,7 @@ import type {
   StreamingDecoder,
   Tokenizer,
 } from "../../engine/mod.ts";
-import { tokenName, wholeText } from "../token_names.ts";
+import { tokenName, wholeText } from "../answer/mod.ts";
 import type { CompletionLogprobs } from "./completion_schemas.ts";
 
 /** Where the tokens of a {@link CompletionLogprobsWriter} stand in the choice's text. */

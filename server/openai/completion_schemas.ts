@@ -1,10 +1,17 @@
 import { z } from "zod";
-import { modelFields } from "../answer.ts";
-import { constraintFields } from "../constraint_fields.ts";
-import { boolean, integer, mostTokens, prompts, streamOptions, string, wants } from "../fields.ts";
-import { samplingFields } from "../sampling_fields.ts";
+import { modelFields, Usage } from "../answer/mod.ts";
+import {
+  boolean,
+  constraintFields,
+  integer,
+  mostTokens,
+  prompts,
+  samplingFields,
+  streamOptions,
+  string,
+  wants,
+} from "../request/mod.ts";
 import { othersFields } from "./others_fields.ts";
-import { Usage } from "../usage.ts";
 
 /** The most generations that one request may ask for for each prompt (`n`). */
 export const MAX_N = 8;

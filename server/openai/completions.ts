@@ -1,15 +1,18 @@
 import type { Context, Hono } from "hono";
 import type { Engine, GenerateRequest } from "../../engine/mod.ts";
-import { answer, type AnswerEnds } from "../answer.ts";
-import { readJson } from "../body.ts";
+import { allReady, answer, type AnswerEnds } from "../answer/mod.ts";
+import {
+  encodeGap,
+  engineRequest,
+  gapTokens,
+  parseBody,
+  readJson,
+  requireFim,
+  tokenLimit,
+} from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError, unsupported } from "../errors.ts";
-import { encodeGap, gapTokens, requireFim } from "../fill_in_the_middle.ts";
-import { allReady } from "../generations.ts";
-import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { tokenLimit } from "../fields.ts";
-import { engineRequest } from "../sampling_fields.ts";
 import { CompletionAnswer } from "./completion_answer.ts";
 import { CompletionRequest, DEFAULT_MAX_TOKENS, MAX_CHOICES } from "./completion_schemas.ts";
 import { answerHead } from "./head.ts";

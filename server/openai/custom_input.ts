@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { isJsonObject } from "../../engine/json/json_number.ts";
-import { wrongField } from "../parse_body.ts";
+import { isJsonObject } from "../../engine/json/mod.ts";
+import { wrongField } from "../request/mod.ts";
 
 /** What the schema of a custom tool's function is. */
 export const INPUT_SCHEMA = {

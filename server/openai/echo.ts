@@ -1,5 +1,5 @@
 import type { Engine, Generation, Scoring, ScoringOptions, Tokenizer } from "../../engine/mod.ts";
-import type { Prompt } from "../fields.ts";
+import type { Prompt } from "../request/mod.ts";
 import { CompletionLogprobsWriter } from "./completion_logprobs.ts";
 import type { CompletionLogprobs } from "./completion_schemas.ts";
 

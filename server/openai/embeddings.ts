@@ -1,12 +1,9 @@
 import type { Context, Hono } from "hono";
 import { Buffer } from "node:buffer";
 import { z } from "zod";
-import { modelFields, withModel } from "../answer.ts";
-import { readJson } from "../body.ts";
+import { dimensionsField, embed, MAX_TEXTS, modelFields, withModel } from "../answer/mod.ts";
+import { ignored, parseBody, prompts, readJson, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { dimensionsField, embed, MAX_TEXTS } from "../embeddings.ts";
-import { ignored, prompts, wants } from "../fields.ts";
-import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 
 const FORMATS = ["float", "base64"] as const;

@@ -1,4 +1,4 @@
-import type { ServedModel } from "../models/models.ts";
+import type { ServedModel } from "../models/mod.ts";
 import { VERSION } from "../version.ts";
 
 /** What an answer and all its events begin with. */

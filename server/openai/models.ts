@@ -1,14 +1,10 @@
 import type { Hono } from "hono";
 import { z } from "zod";
-import { modelFields } from "../answer.ts";
-import { anthropicModel, pageOf, VERSION_HEADER } from "../anthropic/models.ts";
-import { readJson } from "../body.ts";
+import { loadModel, modelFields } from "../answer/mod.ts";
+import { anthropicModel, pageOf, VERSION_HEADER } from "../anthropic/mod.ts";
+import { type ListedModel, type ListedName, withAliases } from "../models/mod.ts";
+import { parseBody, readJson, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { wants } from "../fields.ts";
-import { loadModel } from "../load_model.ts";
-import { type ListedName, withAliases } from "../models/aliases.ts";
-import type { ListedModel } from "../models/models.ts";
-import { parseBody } from "../parse_body.ts";
 import { type Handler, route } from "../route.ts";
 
 /** A model as `/v1/models` shows it: OpenAI's fields, and what a client has to know beside them. */

@@ -4,8 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import { thinkingVariables } from "../effort.ts";
-import { boolean, integer, string, wants } from "../fields.ts";
+import { boolean, integer, string, thinkingVariables, wants } from "../request/mod.ts";
 
 const tokens = (description: string) => integer(-1, 2 ** 31, description);
 

@@ -1,4 +1,4 @@
-import type { Operation } from "../api/operation.ts";
+import type { Operation } from "../operation.ts";
 
 /** What the page is made of. */
 export const PAGE_OPERATIONS: readonly Operation[] = [

@@ -2,7 +2,7 @@
 // left out, and why is said. Each stands for a fault that official clients do not show: what it is stands beside it.
 import { assertEquals } from "@std/assert";
 import { join } from "@std/path";
-import { failureOf, pythonWith } from "../official_clients.ts";
+import { failureOf, pythonWith } from "../fixtures/official_clients.ts";
 import { HERE, npmWith, projectOf, skipped, temporary } from "./packages.ts";
 import { withScript } from "./served.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { join } from "@std/path";
-import { failureOf } from "../official_clients.ts";
+import { failureOf } from "../fixtures/official_clients.ts";
 
 /** Where this folder's programs are. */
 export const HERE = import.meta.dirname!;

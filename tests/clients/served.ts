@@ -5,8 +5,8 @@
  * @module
  */
 import { join } from "@std/path";
-import { fromCheckout, withServer } from "../official_clients.ts";
-import { callText, scriptedModel } from "../scripted_model.ts";
+import { fromCheckout, withServer } from "../fixtures/official_clients.ts";
+import { callText, scriptedModel } from "../fixtures/scripted_model.ts";
 
 /** Tokens that the model counts as trained for, and those that it is served with. */
 export const TRAINED = 131_072;

@@ -1,6 +1,6 @@
 import { assert, assertEquals, AssertionError } from "@std/assert";
 import { KernelLibrary } from "../../engine/device/library.ts";
-import { ENGINE_SUITE, runFile, SUITE } from "../suite.ts";
+import { ENGINE_SUITE, runFile, SUITE } from "../fixtures/suite.ts";
 
 // The CUDA library on a GPU of this machine: the tests that the CPU library passes and the goldens through the
 // whole engine, each file twice, for equal bits. Run by `deno task test:gpu`. Where CUDA's
@@ -48,10 +48,10 @@ for (const file of SUITE) {
 
 // Requests alone and among others, with random ends, giving way and shared prefixes: the whole engine.
 const ENGINE = [
-  "batching_test.ts",
-  "state_runs_test.ts",
-  "cache_windows_test.ts",
-  "engine_sampling_test.ts",
+  "tests/kernels/batching_test.ts",
+  "tests/kernels/state_runs_test.ts",
+  "tests/engine/cache_windows_test.ts",
+  "tests/engine/engine_sampling_test.ts",
 ];
 for (const file of [...ENGINE_SUITE, ...ENGINE]) {
   Deno.test(`cuda: ${file}`, async (t) => {
@@ -83,15 +83,15 @@ async function sanitizerWorks(): Promise<boolean> {
 
 const sanitizes = Deno.env.get("M40_TEST_SANITIZER") !== "0" && await sanitizerWorks();
 const SANITIZED = [
-  "reference_operations_test.ts",
-  "reference_norm_test.ts",
-  "reference_products_test.ts",
-  "reference_route_test.ts",
-  "reference_experts_test.ts",
-  "expert_matmul_test.ts",
-  "reference_attention_test.ts",
-  "cache_layers_test.ts",
-  "decode_test.ts",
+  "tests/kernels/operations_test.ts",
+  "tests/kernels/norm_test.ts",
+  "tests/kernels/products_test.ts",
+  "tests/kernels/route_test.ts",
+  "tests/kernels/experts_test.ts",
+  "tests/kernels/expert_matmul_test.ts",
+  "tests/kernels/attention_test.ts",
+  "tests/kernels/cache_layers_test.ts",
+  "tests/kernels/decode_test.ts",
 ];
 
 for (const file of SANITIZED) {

@@ -1,8 +1,14 @@
 // LangChain's ChatOpenAI, and LiteLLM as a proxy in front, against a server in a process of its own.
 import { assertEquals } from "@std/assert";
 import { fromFileUrl } from "@std/path";
-import { withLiteLLM } from "../litellm.ts";
-import { failureOf, fromCheckout, KEY, pythonWith, withServer } from "../official_clients.ts";
+import { withLiteLLM } from "../fixtures/litellm.ts";
+import {
+  failureOf,
+  fromCheckout,
+  KEY,
+  pythonWith,
+  withServer,
+} from "../fixtures/official_clients.ts";
 
 const SERVE = "serve --port 0 --chat-template chatml".split(" ");
 const script = (name: string) => fromFileUrl(new URL(name, import.meta.url));

@@ -1,8 +1,8 @@
 // Anthropic's official clients against a server in a process of its own, and against the executable.
 import { assertEquals } from "@std/assert";
 import { fromFileUrl } from "@std/path";
-import { exerciseClient } from "../anthropic_exercise.ts";
-import { runtimeAvailable, withProgram } from "../compiled_program.ts";
+import { exerciseClient } from "../fixtures/anthropic_exercise.ts";
+import { runtimeAvailable, withProgram } from "../fixtures/compiled_program.ts";
 import {
   ENVIRONMENT,
   failureOf,
@@ -10,7 +10,7 @@ import {
   KEY,
   pythonWith,
   withServer,
-} from "../official_clients.ts";
+} from "../fixtures/official_clients.ts";
 
 /** The client for Python and the pydantic that it is checked with. */
 const PACKAGES = ["anthropic==2.12.0", "pydantic==2.14.3"];

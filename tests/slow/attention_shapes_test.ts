@@ -6,8 +6,8 @@ import {
   run,
   type Settings,
   type Steps,
-} from "../attention_float64.ts";
-import { assertClose, Random, withDevice } from "../device_harness.ts";
+} from "../fixtures/attention_float64.ts";
+import { assertClose, Random, withDevice } from "../fixtures/device_harness.ts";
 
 // Attention of heads as models have them, at lengths about the borders of pages and of what kernels take at a
 // time: a prompt as a whole and in cuts, then tokens decoded alone, together and beside a prompt. Results are

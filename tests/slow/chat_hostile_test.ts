@@ -1,8 +1,8 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { TemplateRenderer } from "../../engine/chat/template_renderer.ts";
 import { M40Error } from "../../engine/errors.ts";
-import { COUNTED, TIMED } from "../hostile_templates.ts";
-import { jobOf, textOf } from "../render_jobs.ts";
+import { COUNTED, TIMED } from "../fixtures/hostile_templates.ts";
+import { jobOf, textOf } from "../fixtures/render_jobs.ts";
 
 Deno.test("a template that takes too much or too long is ended; others are served, and memory stays bounded", async () => {
   const renderer = new TemplateRenderer();

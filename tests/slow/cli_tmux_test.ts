@@ -1,9 +1,9 @@
 // `m40 run` in tmux: a terminal that draws a screen, as people have it.
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
-import { Home, ROOT } from "../cli_program.ts";
-import { smallModel } from "../pull_fixture.ts";
-import { PullServer } from "../pull_server.ts";
+import { Home, ROOT } from "../fixtures/cli_program.ts";
+import { smallModel } from "../fixtures/pull_fixture.ts";
+import { PullServer } from "../fixtures/pull_server.ts";
 
 const hasTmux = await new Deno.Command("tmux", { args: ["-V"] }).output()
   .then(({ success }) => success, () => false);

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { Home, m40, TINY } from "../cli_program.ts";
+import { Home, m40, TINY } from "../fixtures/cli_program.ts";
 
 Deno.test("m40 tokenize: a text of hundreds of thousands of tokens is written whole", async () => {
   await using home = await Home.make();

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
-import { runtimeAvailable, urlOf, withProgram } from "../compiled_program.ts";
-import { ENDLESS_TEMPLATE } from "../render_jobs.ts";
+import { runtimeAvailable, urlOf, withProgram } from "../fixtures/compiled_program.ts";
+import { ENDLESS_TEMPLATE } from "../fixtures/render_jobs.ts";
 
 const available = await runtimeAvailable();
 if (!available) {

@@ -1,8 +1,8 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import OpenAI from "openai";
-import { childrenOf, endOf, lives } from "../process_table.ts";
-import { runtimeAvailable, urlOf, withProgram } from "../compiled_program.ts";
+import { childrenOf, endOf, lives } from "../fixtures/process_table.ts";
+import { runtimeAvailable, urlOf, withProgram } from "../fixtures/compiled_program.ts";
 
 const available = await runtimeAvailable();
 if (!available) {

@@ -8,9 +8,9 @@ import {
 } from "@std/assert";
 import type { KernelLibrary } from "../../engine/device/library.ts";
 import { Engine, M40Error } from "../../engine/mod.ts";
-import { BACKEND } from "../device_harness.ts";
-import { asking, cardOf, collect, GOLDEN, promptOf } from "../engine_fixture.ts";
-import { childrenOf, endOf, lives } from "../process_table.ts";
+import { BACKEND } from "../fixtures/device_harness.ts";
+import { asking, cardOf, collect, GOLDEN, promptOf } from "../fixtures/engine_fixture.ts";
+import { childrenOf, endOf, lives } from "../fixtures/process_table.ts";
 
 // The device's process is ended, stopped or told to go at every moment: what was asked of it fails with the
 // reason, and nothing of it is left.

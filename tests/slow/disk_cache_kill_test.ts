@@ -1,8 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
-import { asking, collect, promptOf, withEngine } from "../engine_fixture.ts";
-import { Random } from "../random.ts";
-import { writeWindowedModel } from "../windowed_model.ts";
+import { asking, collect, promptOf, withEngine } from "../fixtures/engine_fixture.ts";
+import { Random } from "../fixtures/random.ts";
+import { writeWindowedModel } from "../fixtures/windowed_model.ts";
 
 const KILLS = Number(Deno.env.get("M40_DISK_CACHE_KILLS") ?? 20);
 const PROMPTS = 40;
@@ -38,7 +38,7 @@ Deno.test(`a process that writes pages is killed ${KILLS} times; what it has lef
 
 /** Starts a process that answers prompts, from the one of a number on, and kills it so long after the first. */
 async function writeAndDie(path: string, disk: string, first: number, milliseconds: number) {
-  const script = fromFileUrl(new URL("../disk_cache_writer.ts", import.meta.url));
+  const script = fromFileUrl(new URL("../fixtures/disk_cache_writer.ts", import.meta.url));
   const process = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--no-check", script, path, disk, String(first)],
     stdin: "null",

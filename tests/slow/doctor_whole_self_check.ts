@@ -2,11 +2,11 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { fromFileUrl } from "@std/path";
 import type { Case } from "../../engine/self_test/case.ts";
-import { runSelfTest, selfTestCases } from "../../engine/self_test/self_test.ts";
+import { runSelfTest, selfTestCases } from "../../engine/self_test/check_device.ts";
 import { KernelLibrary } from "../../engine/device/library.ts";
-import { Home, m40 } from "../cli_program.ts";
-import { takeEmulatedDriver } from "../doctor_fixture.ts";
-import { withEnvironment } from "../emulated_environment.ts";
+import { Home, m40 } from "../fixtures/cli_program.ts";
+import { takeEmulatedDriver } from "../cli/doctor/fixture.ts";
+import { withEnvironment } from "../fixtures/emulated_environment.ts";
 
 const variables = await takeEmulatedDriver();
 const options = { sanitizeOps: false, sanitizeResources: false };

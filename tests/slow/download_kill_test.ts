@@ -1,10 +1,10 @@
 // kill -9 at random moments, then once more: the right file or the old state, and what was fetched is kept.
 import { assert, assertEquals } from "@std/assert";
 import { fromFileUrl } from "@std/path";
-import { Folder, sha256, someBytes } from "../download_fixture.ts";
-import { FaultServer, served } from "../fault_server.ts";
+import { Folder, sha256, someBytes } from "../fixtures/download_fixture.ts";
+import { FaultServer, served } from "../fixtures/fault_server.ts";
 
-const CHILD = fromFileUrl(new URL("../download_child.ts", import.meta.url));
+const CHILD = fromFileUrl(new URL("../fixtures/download_child.ts", import.meta.url));
 const KILLS = Number(Deno.env.get("M40_KILLS") ?? 60);
 /** A machine that is busy starts a process slowly, and none of these takes long. */
 const LIMIT_MS = 60_000;

@@ -1,9 +1,9 @@
 import { assert } from "@std/assert";
 import { dirname, fromFileUrl } from "@std/path";
 import { buildKernels } from "../../build_kernels.ts";
-import { buildManagement } from "../emulated_management.ts";
-import { REVERSE, TestFiles } from "../test_files.ts";
-import { ENGINE_SUITE, SUITE } from "../suite.ts";
+import { buildManagement } from "../fixtures/emulated_management.ts";
+import { REVERSE, TestFiles } from "../fixtures/test_files.ts";
+import { ENGINE_SUITE, SUITE } from "../fixtures/suite.ts";
 
 // The GPU's kernels without a GPU: the CUDA sources, built for the CPU through cuda/emulation/ with the address
 // and undefined-behaviour sanitizers, run the tests that the CPU library passes. Each file is run in a process of
@@ -15,25 +15,25 @@ import { ENGINE_SUITE, SUITE } from "../suite.ts";
  * else; these take longer. The one that takes longest comes first, so that no processor has nothing to do in the end.
  */
 const REVERSED = [
-  "slow/attention_shapes_test.ts",
-  "expert_matmul_test.ts",
-  "reference_sample_test.ts",
-  "decode_test.ts",
-  "lanes_test.ts",
-  "decode_rows_test.ts",
-  "state_runs_test.ts",
+  "tests/slow/attention_shapes_test.ts",
+  "tests/kernels/expert_matmul_test.ts",
+  "tests/kernels/sample_test.ts",
+  "tests/kernels/decode_test.ts",
+  "tests/kernels/lanes_test.ts",
+  "tests/kernels/decode_rows_test.ts",
+  "tests/kernels/state_runs_test.ts",
 ];
 
 /** Those of decode steps, which are run by the resident kernel, too: what it has no bodies for is run by graphs. */
 const RESIDENT = [
-  "golden_test.ts",
-  "reference_products_test.ts",
-  "reference_sample_test.ts",
-  "decode_test.ts",
-  "device_runs_test.ts",
-  "device_state_runs_test.ts",
-  "lanes_test.ts",
-  "batching_test.ts",
+  "tests/kernels/golden_test.ts",
+  "tests/kernels/products_test.ts",
+  "tests/kernels/sample_test.ts",
+  "tests/kernels/decode_test.ts",
+  "tests/kernels/device_runs_test.ts",
+  "tests/kernels/device_state_runs_test.ts",
+  "tests/kernels/lanes_test.ts",
+  "tests/kernels/batching_test.ts",
 ];
 
 /**
@@ -41,12 +41,12 @@ const RESIDENT = [
  * is around the bodies in the others.
  */
 const LONG = [
-  "golden_test.ts",
-  "batching_test.ts",
-  "reference_products_test.ts",
-  "reference_sample_test.ts",
-  "decode_test.ts",
-  "lanes_test.ts",
+  "tests/kernels/golden_test.ts",
+  "tests/kernels/batching_test.ts",
+  "tests/kernels/products_test.ts",
+  "tests/kernels/sample_test.ts",
+  "tests/kernels/decode_test.ts",
+  "tests/kernels/lanes_test.ts",
 ];
 
 /**
@@ -55,37 +55,37 @@ const LONG = [
  */
 const ENGINE = [
   ...ENGINE_SUITE,
-  "staged_engine_test.ts",
-  "staged_server_test.ts",
-  "row_split_test.ts",
+  "tests/engine/staged_engine_test.ts",
+  "tests/engine/staged_server_test.ts",
+  "tests/engine/row_split_test.ts",
 ];
 
 /** Those that only an emulated device can be had for, and of what is between devices and processes. */
 const EMULATED = [
-  "emulated_device.ts",
-  "emulated_devices.ts",
-  "emulated_choice.ts",
-  "emulated_lost.ts",
-  "emulated_graphs.ts",
-  "emulated_executors.ts",
-  "emulated_resident.ts",
-  "emulated_resident_runs.ts",
-  "emulated_resident_walk.ts",
-  "emulated_launches.ts",
-  "emulated_multiprocessors.ts",
-  "emulated_hang.ts",
-  "emulated_process.ts",
-  "emulated_stages.ts",
-  "emulated_rows.ts",
-  "emulated_replicas.ts",
-  "exchange_test.ts",
-  "exchange_choice_test.ts",
-  "row_split_runs_test.ts",
-  "row_split_server_test.ts",
-  "device_messages_test.ts",
-  "device_process_test.ts",
-  "device_process_leaks.ts",
-  "slow/device_process_failures_test.ts",
+  "tests/kernels/emulated/device.ts",
+  "tests/kernels/emulated/devices.ts",
+  "tests/kernels/emulated/choice.ts",
+  "tests/kernels/emulated/lost.ts",
+  "tests/kernels/emulated/graphs.ts",
+  "tests/kernels/emulated/executors.ts",
+  "tests/kernels/emulated/resident.ts",
+  "tests/kernels/emulated/resident_runs.ts",
+  "tests/kernels/emulated/resident_walk.ts",
+  "tests/kernels/emulated/launches.ts",
+  "tests/kernels/emulated/multiprocessors.ts",
+  "tests/kernels/emulated/hang.ts",
+  "tests/kernels/emulated/process.ts",
+  "tests/kernels/emulated/stages.ts",
+  "tests/kernels/emulated/rows.ts",
+  "tests/kernels/emulated/replicas.ts",
+  "tests/kernels/exchange_test.ts",
+  "tests/engine/exchange_choice_test.ts",
+  "tests/engine/row_split_runs_test.ts",
+  "tests/engine/row_split_server_test.ts",
+  "engine/device/messages_test.ts",
+  "tests/engine/device_process_test.ts",
+  "tests/fixtures/device_process_leaks.ts",
+  "tests/slow/device_process_failures_test.ts",
 ];
 
 /**

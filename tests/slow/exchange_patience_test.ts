@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { M40Error } from "../../engine/errors.ts";
-import { stepOf, withExchangingCards } from "../exchanging_cards.ts";
+import { stepOf, withExchangingCards } from "../fixtures/exchanging_cards.ts";
 
 Deno.test("a card waits 20 seconds for one that does not come and then says so; begun anew, both go on", async () => {
   await withExchangingCards([0, 2048, 4096], { rows: 2, inPlace: true }, async (cards) => {

@@ -2,9 +2,9 @@ import { assertEquals } from "@std/assert";
 import { fromFileUrl } from "@std/path";
 import { JinjaTemplate } from "../../engine/chat/jinja/template.ts";
 import { HARMONY } from "../../engine/chat/templates/harmony.ts";
-import { pythonWith } from "../official_clients.ts";
-import { outputOf } from "../python_output.ts";
-import { REQUESTS, shownTo } from "../template_conversations.ts";
+import { pythonWith } from "../fixtures/official_clients.ts";
+import { outputOf } from "../fixtures/python_output.ts";
+import { REQUESTS, shownTo } from "../fixtures/template_conversations.ts";
 
 /** Parameters of every kind that harmony writes in a way of its own. */
 const PROPERTIES = {

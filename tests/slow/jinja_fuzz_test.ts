@@ -4,9 +4,9 @@
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
-import { judge, renderedByJinja, renderedHere, type Verdict } from "../jinja_reference.ts";
-import { TemplateMaker, VARIABLES } from "../jinja_templates.ts";
-import { pythonWith } from "../official_clients.ts";
+import { judge, renderedByJinja, renderedHere, type Verdict } from "../fixtures/jinja_reference.ts";
+import { TemplateMaker, VARIABLES } from "../fixtures/jinja_templates.ts";
+import { pythonWith } from "../fixtures/official_clients.ts";
 
 const COUNT = Number(Deno.env.get("M40_JINJA_TEMPLATES") ?? 20_000);
 const SEED = Number(Deno.env.get("M40_JINJA_SEED") ?? 1);

@@ -1,8 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
-import { judge, renderedByJinja, renderedHere, type Verdict } from "../jinja_reference.ts";
-import { pythonWith } from "../official_clients.ts";
-import { MORE_REQUESTS, shownTo } from "../template_conversations.ts";
+import { judge, renderedByJinja, renderedHere, type Verdict } from "../fixtures/jinja_reference.ts";
+import { pythonWith } from "../fixtures/official_clients.ts";
+import { MORE_REQUESTS, shownTo } from "../fixtures/template_conversations.ts";
 
 /** Where the package has the templates. */
 const PACKAGE = "llama_cpp_python-0.3.36";

@@ -1,7 +1,7 @@
 // The manifests of deploy/ against Kubernetes' published schemas, and against the chart that they are rendered from.
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
-import { failureOf, pythonWith } from "../official_clients.ts";
+import { failureOf, pythonWith } from "../fixtures/official_clients.ts";
 
 const FOLDER = fromFileUrl(new URL("../../deploy/kubernetes", import.meta.url));
 const PLAIN = join(FOLDER, "m40.yaml");

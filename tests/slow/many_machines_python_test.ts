@@ -2,12 +2,12 @@
 // minutes of installing, so they are tested where a Python that has them is named.
 import { assert, assertEquals, assertGreater } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
-import { BalancedLoad } from "../balanced_load.ts";
-import { withLiteLLM } from "../litellm.ts";
-import { Namespaces } from "../namespaces.ts";
-import { withstandTroubles } from "../replica_troubles.ts";
-import { RayCluster, type ServeProcess } from "../ray_cluster.ts";
-import { metricOf, sleep, startReplicas } from "../replicas.ts";
+import { BalancedLoad } from "../fixtures/balanced_load.ts";
+import { withLiteLLM } from "../fixtures/litellm.ts";
+import { Namespaces } from "../fixtures/namespaces.ts";
+import { withstandTroubles } from "../fixtures/replica_troubles.ts";
+import { RayCluster, type ServeProcess } from "../fixtures/ray_cluster.ts";
+import { metricOf, sleep, startReplicas } from "../fixtures/replicas.ts";
 
 const DEPLOY = fromFileUrl(new URL("../../deploy", import.meta.url));
 

@@ -1,10 +1,10 @@
 // The configurations of deploy/ with the real HAProxy and nginx in front of three replicas.
 import { assert, assertEquals, assertGreater } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
-import { BalancedLoad } from "../balanced_load.ts";
-import { Namespaces } from "../namespaces.ts";
-import { answers, freePort, type Replica, sleep, startReplicas } from "../replicas.ts";
-import { withstandTroubles } from "../replica_troubles.ts";
+import { BalancedLoad } from "../fixtures/balanced_load.ts";
+import { Namespaces } from "../fixtures/namespaces.ts";
+import { answers, freePort, type Replica, sleep, startReplicas } from "../fixtures/replicas.ts";
+import { withstandTroubles } from "../fixtures/replica_troubles.ts";
 
 const DEPLOY = fromFileUrl(new URL("../../deploy", import.meta.url));
 

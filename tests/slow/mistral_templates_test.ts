@@ -4,9 +4,9 @@ import { JinjaTemplate } from "../../engine/chat/jinja/template.ts";
 import { Marks } from "../../engine/chat/jinja/marks.ts";
 import { addResultValues } from "../../engine/chat/result_values.ts";
 import { BUILT_IN_TEMPLATES } from "../../engine/chat/templates/mod.ts";
-import { pythonWith } from "../official_clients.ts";
-import { outputOf } from "../python_output.ts";
-import { REQUESTS, shownTo } from "../template_conversations.ts";
+import { pythonWith } from "../fixtures/official_clients.ts";
+import { outputOf } from "../fixtures/python_output.ts";
+import { REQUESTS, shownTo } from "../fixtures/template_conversations.ts";
 
 /** Those whose control tokens SentencePiece puts a blank behind. */
 const SENTENCE_PIECE = ["mistral", "mistral-v3"];

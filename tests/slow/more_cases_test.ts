@@ -1,4 +1,4 @@
-import { TestFiles } from "../test_files.ts";
+import { TestFiles } from "../fixtures/test_files.ts";
 
 // The tests of random cases once more: many more cases, begun from another seed where the test takes one.
 
@@ -6,22 +6,22 @@ const FUZZ = { M40_FUZZ_CASES: "20000", M40_FUZZ_SEED: "2" };
 
 /** Those that take longest first. */
 const RUNS: Record<string, Record<string, string>> = {
-  "download_property_test.ts": { M40_FUZZ_CASES: "250", M40_FUZZ_SEED: "2" },
-  "scheduler_property_test.ts": { M40_SCHEDULER_RUNS: "500", M40_SCHEDULER_SEED: "100000" },
-  "batching_test.ts": { M40_STRESS_REQUESTS: "5000" },
-  "state_batching_test.ts": { M40_STRESS_REQUESTS: "5000" },
-  "device_messages_test.ts": { M40_FUZZ_CASES: "20000", M40_FUZZ_SEED: "2" },
-  "server_fuzz_test.ts": FUZZ,
-  "server_responses_fuzz_test.ts": { M40_FUZZ_CASES: "10000", M40_FUZZ_SEED: "2" },
-  "reference_fuzz_test.ts": { M40_FUZZ_CASES: "4000" },
-  "program_split_test.ts": { M40_SPLIT_CUTS: "all" },
-  "staged_engine_test.ts": {
+  "engine/store/download/property_test.ts": { M40_FUZZ_CASES: "250", M40_FUZZ_SEED: "2" },
+  "engine/scheduler/property_test.ts": { M40_SCHEDULER_RUNS: "500", M40_SCHEDULER_SEED: "100000" },
+  "tests/kernels/batching_test.ts": { M40_STRESS_REQUESTS: "5000" },
+  "tests/kernels/state_batching_test.ts": { M40_STRESS_REQUESTS: "5000" },
+  "engine/device/messages_test.ts": { M40_FUZZ_CASES: "20000", M40_FUZZ_SEED: "2" },
+  "tests/server/fuzz_test.ts": FUZZ,
+  "tests/server/responses/fuzz_test.ts": { M40_FUZZ_CASES: "10000", M40_FUZZ_SEED: "2" },
+  "tests/kernels/fuzz_test.ts": { M40_FUZZ_CASES: "4000" },
+  "tests/engine/program_split_test.ts": { M40_SPLIT_CUTS: "all" },
+  "tests/engine/staged_engine_test.ts": {
     M40_STAGED_ENGINES: "llama,gpt-oss,gemma3,deepseek2,qwen3next,granitehybrid,mamba2",
     M40_STAGED_CARDS: "3",
   },
-  "gguf_fuzz_test.ts": FUZZ,
-  "model_manager_property_test.ts": { M40_MANAGER_RUNS: "1000" },
-  "server_http_test.ts": { M40_FUZZ_CASES: "10000" },
+  "engine/gguf/fuzz_test.ts": FUZZ,
+  "tests/engine/model_manager_property_test.ts": { M40_MANAGER_RUNS: "1000" },
+  "tests/server/http_test.ts": { M40_FUZZ_CASES: "10000" },
 };
 
 /** As many at a time as there are processors. */

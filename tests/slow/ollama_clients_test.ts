@@ -1,7 +1,7 @@
 // Ollama's official clients against a server in a process of its own, and against the executable.
 import { assertEquals } from "@std/assert";
 import { fromFileUrl } from "@std/path";
-import { runtimeAvailable, withProgram } from "../compiled_program.ts";
+import { runtimeAvailable, withProgram } from "../fixtures/compiled_program.ts";
 import {
   ENVIRONMENT,
   failureOf,
@@ -9,8 +9,8 @@ import {
   KEY,
   pythonWith,
   withServer,
-} from "../official_clients.ts";
-import { exerciseClient } from "../ollama_exercise.ts";
+} from "../fixtures/official_clients.ts";
+import { exerciseClient } from "../fixtures/ollama_exercise.ts";
 
 /** The client for Python and the pydantic that it is checked with. */
 const PACKAGES = ["ollama==0.6.3", "pydantic==2.14.3"];

@@ -1,8 +1,8 @@
 // OpenAI's official clients against a server in a process of its own, and against the executable.
 import { assertEquals } from "@std/assert";
 import { basename, fromFileUrl } from "@std/path";
-import { byteLevelModel } from "../byte_level_model.ts";
-import { runtimeAvailable, withProgram } from "../compiled_program.ts";
+import { byteLevelModel } from "../fixtures/byte_level_model.ts";
+import { runtimeAvailable, withProgram } from "../fixtures/compiled_program.ts";
 import {
   ENVIRONMENT,
   failureOf,
@@ -10,8 +10,8 @@ import {
   KEY,
   pythonWith,
   withServer,
-} from "../official_clients.ts";
-import { exerciseClient } from "../openai_exercise.ts";
+} from "../fixtures/official_clients.ts";
+import { exerciseClient } from "../fixtures/openai_exercise.ts";
 
 /** The client for Python and the pydantic that it is checked with. */
 const PACKAGES = ["openai==3.54.0", "pydantic==2.14.3"];

@@ -1,9 +1,9 @@
 import { assert, assertEquals } from "@std/assert";
 import axe from "axe-core/axe.min.js" with { type: "text" };
 import type { Page } from "playwright-core";
-import { answered, browserTests, holds, openPage, say } from "../page_fixture.ts";
-import { pieces, scriptedServer } from "../scripted_answers.ts";
-import { startChat } from "../server_chat_fixture.ts";
+import { answered, browserTests, holds, openPage, say } from "../fixtures/page_fixture.ts";
+import { pieces, scriptedServer } from "../fixtures/scripted_answers.ts";
+import { startChat } from "../fixtures/server_chat_fixture.ts";
 
 const ANSWER =
   "# One\n\nText with `code`, [a link](https://example.com) and $x^2$.\n\n- a\n- b\n\n" +

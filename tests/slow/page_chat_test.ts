@@ -1,8 +1,8 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { answered, browserTests, holds, openPage, say, texts } from "../page_fixture.ts";
-import { pieces, type ScriptedDelta, scriptedServer } from "../scripted_answers.ts";
-import { startChat } from "../server_chat_fixture.ts";
-import { LESS_THAN_LONG, LONG, startTools } from "../server_tools_fixture.ts";
+import { answered, browserTests, holds, openPage, say, texts } from "../fixtures/page_fixture.ts";
+import { pieces, type ScriptedDelta, scriptedServer } from "../fixtures/scripted_answers.ts";
+import { startChat } from "../fixtures/server_chat_fixture.ts";
+import { LESS_THAN_LONG, LONG, startTools } from "../fixtures/server_tools_fixture.ts";
 
 browserTests("the page's chat", {
   async "a message is sent, its answer comes in pieces and stays after a reload"(browser) {

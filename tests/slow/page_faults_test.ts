@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { answered, browserTests, holds, openPage, say, texts } from "../page_fixture.ts";
-import { pieces, scriptedServer } from "../scripted_answers.ts";
-import { startChat } from "../server_chat_fixture.ts";
+import { answered, browserTests, holds, openPage, say, texts } from "../fixtures/page_fixture.ts";
+import { pieces, scriptedServer } from "../fixtures/scripted_answers.ts";
+import { startChat } from "../fixtures/server_chat_fixture.ts";
 
 /** An answer ends where there is no more room for it, not where the model would end it at random. */
 const ENDLESS = { ignore_eos: true };

@@ -1,10 +1,12 @@
 import { assert, assertEquals } from "@std/assert";
-import { answered, browserTests, openPage, say } from "../page_fixture.ts";
-import { pieces, scriptedServer } from "../scripted_answers.ts";
-import { startChat } from "../server_chat_fixture.ts";
+import { answered, browserTests, openPage, say } from "../fixtures/page_fixture.ts";
+import { pieces, scriptedServer } from "../fixtures/scripted_answers.ts";
+import { startChat } from "../fixtures/server_chat_fixture.ts";
 
 /** Modules that run in the page; the policy lets nothing else in. */
-const PROBE = await Deno.readTextFile(new URL("../page_markdown_probe.js", import.meta.url));
+const PROBE = await Deno.readTextFile(
+  new URL("../fixtures/page_markdown_probe.js", import.meta.url),
+);
 
 const HOSTILE = `<script>globalThis.hacked = 1</script><img src=x onerror="globalThis.hacked=2">
 

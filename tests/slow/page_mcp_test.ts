@@ -1,9 +1,9 @@
 // The page with tools of MCP servers, in a real browser.
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { answered, browserTests, openPage, say, texts } from "../page_fixture.ts";
-import { hostile, open } from "../mcp_servers.ts";
-import { callText, scriptedModel } from "../scripted_model.ts";
-import { startServer } from "../server_fixture.ts";
+import { answered, browserTests, openPage, say, texts } from "../fixtures/page_fixture.ts";
+import { hostile, open } from "../fixtures/mcp_servers.ts";
+import { callText, scriptedModel } from "../fixtures/scripted_model.ts";
+import { startServer } from "../fixtures/server_fixture.ts";
 
 const SCRIPT = {
   "?": "I look it up. " + callText("it__say", { text: "hi!" }),

@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { answered, browserTests, openPage, say, texts } from "../page_fixture.ts";
-import { pieces, type ScriptedDelta, scriptedServer } from "../scripted_answers.ts";
-import { startChat } from "../server_chat_fixture.ts";
+import { answered, browserTests, openPage, say, texts } from "../fixtures/page_fixture.ts";
+import { pieces, type ScriptedDelta, scriptedServer } from "../fixtures/scripted_answers.ts";
+import { startChat } from "../fixtures/server_chat_fixture.ts";
 
 const CALLS: ScriptedDelta[] = [
   {

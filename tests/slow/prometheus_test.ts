@@ -1,8 +1,8 @@
 // The real Prometheus with the configuration of deploy/, at a replica.
 import { assert, assertEquals } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
-import { BalancedLoad } from "../balanced_load.ts";
-import { answers, freePort, Replica, sleep } from "../replicas.ts";
+import { BalancedLoad } from "../fixtures/balanced_load.ts";
+import { answers, freePort, Replica, sleep } from "../fixtures/replicas.ts";
 
 const FOLDER = fromFileUrl(new URL("../../deploy/prometheus", import.meta.url));
 

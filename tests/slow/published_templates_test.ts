@@ -11,9 +11,9 @@ import { renderTemplate } from "../../engine/chat/render_template.ts";
 import { shownTool } from "../../engine/chat/tools/shown_tool.ts";
 import { TOOL_FORMATS } from "../../engine/chat/tools/formats.ts";
 import { loadTokenizer } from "../../engine/mod.ts";
-import { CONVERSATIONS } from "../conversations.ts";
-import { pythonWith } from "../official_clients.ts";
-import { BASIC, vocabularyMetadata } from "../tokenizer_metadata.ts";
+import { CONVERSATIONS } from "../fixtures/conversations.ts";
+import { pythonWith } from "../fixtures/official_clients.ts";
+import { BASIC, vocabularyMetadata } from "../fixtures/tokenizer_metadata.ts";
 
 const PACKAGE = "llama-cpp-python==0.3.36";
 /** They want a variable that only their own library gives. */

@@ -1,9 +1,9 @@
 // `m40 pull` killed at random moments, again and again: what is there is the new model, the old one, or none.
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
-import { Home, m40, startM40 } from "../cli_program.ts";
-import { smallModel, smallParts } from "../pull_fixture.ts";
-import { type Content, content, PullServer, sha256Of } from "../pull_server.ts";
+import { Home, m40, startM40 } from "../fixtures/cli_program.ts";
+import { smallModel, smallParts } from "../fixtures/pull_fixture.ts";
+import { type Content, content, PullServer, sha256Of } from "../fixtures/pull_server.ts";
 
 const KILLS = Number(Deno.env.get("M40_PULL_KILLS") ?? 10);
 /** Kills of one pull, at most; then it is left alone. */

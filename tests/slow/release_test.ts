@@ -4,8 +4,8 @@ import { fromFileUrl, join } from "@std/path";
 import config from "../../deno.json" with { type: "json" };
 import { buildKernels } from "../../build_kernels.ts";
 import { run } from "../../tools/release/run.ts";
-import { runtimeAvailable } from "../compiled_program.ts";
-import { faultsOf } from "../valid_bill.ts";
+import { runtimeAvailable } from "../fixtures/compiled_program.ts";
+import { faultsOf } from "../fixtures/valid_bill.ts";
 
 const ROOT = fromFileUrl(new URL("../..", import.meta.url));
 const NAME = `m40-${config.version}-linux-x86_64-cpu`;

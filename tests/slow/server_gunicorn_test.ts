@@ -1,7 +1,7 @@
 // gunicorn's own cases of requests, out of its source package: what it refuses is refused here, unless it is said why
 // not. Without Python or the package index nothing is tested, and that is said.
 import { assert, assertEquals } from "@std/assert";
-import { EchoServer } from "../raw_requests.ts";
+import { EchoServer } from "../fixtures/raw_requests.ts";
 
 const VERSION = "23.0.0";
 

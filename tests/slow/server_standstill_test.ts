@@ -1,7 +1,7 @@
 // `m40 serve` in a process of its own that is stopped (SIGSTOP) for longer than its clients may take, and goes on.
 import { assertEquals } from "@std/assert";
-import { Home, startServe, TINY } from "../cli_program.ts";
-import { NO_END, RawClient, rawPost, until } from "../server_fixture.ts";
+import { Home, startServe, TINY } from "../fixtures/cli_program.ts";
+import { NO_END, RawClient, rawPost, until } from "../fixtures/server_fixture.ts";
 
 const GET = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const POST = rawPost("/v1/completions", { prompt: "Hello", max_tokens: 2, ...NO_END });

@@ -1,9 +1,9 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Engine } from "../../engine/mod.ts";
-import { Home, startServe, TINY } from "../cli_program.ts";
-import { BACKEND } from "../device_harness.ts";
-import { asking, cardOf, collect, GOLDEN, promptOf } from "../engine_fixture.ts";
-import { childrenOf, endOf } from "../process_table.ts";
+import { Home, startServe, TINY } from "../fixtures/cli_program.ts";
+import { BACKEND } from "../fixtures/device_harness.ts";
+import { asking, cardOf, collect, GOLDEN, promptOf } from "../fixtures/engine_fixture.ts";
+import { childrenOf, endOf } from "../fixtures/process_table.ts";
 
 // A device's process that is stopped, as SIGSTOP or a frozen group of processes do it, lives and does nothing: it
 // is given up after some seconds without a sign of life. A stop of everything at once is none of its own.

@@ -3,9 +3,9 @@
 import { assert, assertEquals } from "@std/assert";
 import Ajv2020 from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { randomIntegers } from "../grammar_texts.ts";
-import { startTools, streamedToolChat, toolChat } from "../server_tools_fixture.ts";
-import type { TestServer } from "../server_fixture.ts";
+import { randomIntegers } from "../fixtures/grammar_texts.ts";
+import { startTools, streamedToolChat, toolChat } from "../fixtures/server_tools_fixture.ts";
+import type { TestServer } from "../fixtures/server_fixture.ts";
 
 const TASKS = Number(Deno.env.get("M40_AGENT_TASKS") ?? 50);
 const TURNS = 3;

@@ -8,8 +8,8 @@ import { assert, assertEquals } from "@std/assert";
 import { demoModelFile } from "../../engine/store/demo_model.ts";
 import { BUILT_IN_TEMPLATES } from "../../engine/chat/templates/mod.ts";
 import { ChatCompletion, ChatCompletionChunk } from "../../server/openai/chat_schemas.ts";
-import { CHAT } from "../server_chat_fixture.ts";
-import { readEvents, startServer } from "../server_fixture.ts";
+import { CHAT } from "../fixtures/server_chat_fixture.ts";
+import { readEvents, startServer } from "../fixtures/server_fixture.ts";
 
 const TOOLS = [{
   type: "function",

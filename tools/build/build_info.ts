@@ -17,7 +17,7 @@ export interface BuildInfo {
   readonly architectures: readonly string[];
 }
 
-/** The header that cuda/runtime/build_info.cpp includes. */
+/** The header that cuda/common/build_info.cpp includes. */
 export const BUILD_INFO_HEADER = "build_info_json.h";
 
 /** Writes the header into a folder, unless it is there already: its age decides what is compiled. */

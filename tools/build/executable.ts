@@ -7,7 +7,7 @@ import { type Lock, programImports, prunedLock } from "./packages.ts";
  * the user keeps such things (which is not known here), listens where it is told, and opens kernel
  * libraries. The environment is read for its own settings and where the user keeps files, and for the variables
  * that a file of MCP servers names. It starts itself, for the device, and the MCP servers that it is told of: where
- * there are none it gives that permission up (`cli/permissions.ts`). It asks nobody: what is not allowed fails.
+ * there are none it gives that permission up (`cli/arguments/permissions.ts`). It asks nobody: what is not allowed fails.
  */
 const PERMISSIONS = [
   "--no-prompt",

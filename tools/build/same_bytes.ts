@@ -13,7 +13,7 @@ import { dirname, join } from "@std/path";
 export function sameNames(source: string, folder: string): string[] {
   return [
     ...["-Xcudafe", `--orig_src_path_name=/m40/${source}`, "--keep", "--keep-dir", folder],
-    ...["-include", "cuda/runtime/source_name.h"],
+    ...["-include", "cuda/common/source_name.h"],
     `-DM40_SOURCE_NAME=m40_${source.replace(/\W/g, "_")}`,
   ];
 }

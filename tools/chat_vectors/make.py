@@ -1,4 +1,4 @@
-"""Renders chat templates by Hugging Face's transformers, for tests/chat_vectors_test.ts.
+"""Renders chat templates by Hugging Face's transformers, for engine/chat/vectors_test.ts.
 
     pip install transformers jinja2
     python tools/chat_vectors/make.py

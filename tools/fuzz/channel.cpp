@@ -14,16 +14,16 @@
 #include <utility>
 #include <vector>
 
-#include "../../cuda/runtime/channel.h"
-#include "../../cuda/runtime/channel_functions.h"
-#include "../../cuda/runtime/error.h"
-#include "../../cuda/runtime/host_memory.h"
-#include "../../cuda/runtime/shared_memory.h"
-#include "../../cuda/runtime/thread.h"
+#include "../../cuda/process/channel.h"
+#include "../../cuda/process/channel_functions.h"
+#include "../../cuda/common/error.h"
+#include "../../cuda/common/host_memory.h"
+#include "../../cuda/common/shared_memory.h"
+#include "../../cuda/common/thread.h"
 
 // What a message is served by is the server's own affair elsewhere.
 #define private public
-#include "../../cuda/runtime/channel_server.cpp"
+#include "../../cuda/process/channel_server.cpp"
 #undef private
 
 namespace m40::channel {

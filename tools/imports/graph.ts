@@ -9,10 +9,18 @@ import { dirname, join, relative, toFileUrl } from "@std/path";
 /** For each file, by its path from the root, the files of the same tree that it names. */
 export type ImportGraph = ReadonlyMap<string, readonly string[]>;
 
+/** The imports of TypeScript modules. */
+export interface Imports {
+  readonly graph: ImportGraph;
+  /** Those that are only made by a call of `import()`: "FROM TO". */
+  readonly lazy: ReadonlySet<string>;
+}
+
 /** What `deno info --json` says of a module; only what is read here. */
 interface DenoModule {
   readonly specifier: string;
   readonly dependencies?: readonly {
+    readonly isDynamic?: boolean;
     readonly code?: { readonly specifier?: string };
     readonly type?: { readonly specifier?: string };
   }[];
@@ -28,7 +36,7 @@ interface DenoModule {
 export async function typescriptImports(
   root: string,
   files: readonly string[],
-): Promise<ImportGraph> {
+): Promise<Imports> {
   const folder = await Deno.makeTempDir();
   try {
     // `deno info` takes one module: this one imports them all.
@@ -49,18 +57,26 @@ export async function typescriptImports(
   }
 }
 
-function graphOf(modules: readonly DenoModule[], root: string): ImportGraph {
+function graphOf(modules: readonly DenoModule[], root: string): Imports {
   const prefix = toFileUrl(root).href.replace(/\/?$/, "/");
   const inside = (specifier: string | undefined) =>
     specifier?.startsWith(prefix) ? decodeURI(specifier.slice(prefix.length)) : undefined;
   const graph = new Map<string, string[]>();
+  const lazy = new Set<string>();
   for (const { specifier, dependencies = [] } of modules) {
     const file = inside(specifier);
     if (file === undefined) continue;
-    const named = dependencies.flatMap(({ code, type }) => [code?.specifier, type?.specifier]);
-    graph.set(file, [...new Set(named.map(inside).filter((one) => one !== undefined))]);
+    const named = new Set<string>();
+    for (const { code, type, isDynamic } of dependencies) {
+      for (const one of [inside(code?.specifier), inside(type?.specifier)]) {
+        if (one === undefined) continue;
+        named.add(one);
+        if (isDynamic) lazy.add(`${file} ${one}`);
+      }
+    }
+    graph.set(file, [...named]);
   }
-  return graph;
+  return { graph, lazy };
 }
 
 /**

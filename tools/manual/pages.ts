@@ -1,6 +1,12 @@
-import type { Command } from "../../cli/command.ts";
-import { ENVIRONMENT, EXAMPLES, EXIT_CODES, PROGRAM_OPTIONS, SUMMARY } from "../../cli/program.ts";
-import { optionHelp, optionName, synopsis } from "../../cli/usage.ts";
+import type { Command } from "../../cli/arguments/command.ts";
+import {
+  ENVIRONMENT,
+  EXAMPLES,
+  EXIT_CODES,
+  PROGRAM_OPTIONS,
+  SUMMARY,
+} from "../../cli/arguments/program.ts";
+import { optionHelp, optionName, synopsis } from "../../cli/arguments/usage.ts";
 import { escape, paragraph, section, term, typed } from "./roff.ts";
 
 /** The pages of section 1, by the names of their files: `m40.1`, and `m40-serve.1` of `m40 serve`. */

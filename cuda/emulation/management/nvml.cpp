@@ -1,5 +1,5 @@
 // A management library (NVML) of the emulated device, for tests: what runtime/management_library.h looks for on a machine
-// with a driver. Built into libnvidia-ml.so.1 by tests/emulated_management.ts. One function that is asked for there is
+// with a driver. Built into libnvidia-ml.so.1 by tests/fixtures/emulated_management.ts. One function that is asked for there is
 // missing, as in old drivers, and one says that it does not know, as for some cards.
 //   M40_EMULATION_TEMPERATURE=...   degrees Celsius; absent: not known
 //   M40_EMULATION_SILENT=1          who asks for the device's power never hears of it

@@ -1,4 +1,4 @@
-import { JsonNumber } from "../../json/json_number.ts";
+import { JsonNumber } from "../../json/mod.ts";
 import { whole } from "./numbers.ts";
 import type { Rendering } from "./rendering.ts";
 import { Dict, Float, Undefined, type Value } from "./values.ts";

@@ -1,4 +1,4 @@
-import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import type { Tokenizer } from "../../tokenizer/mod.ts";
 
 /** Finds a vocabulary's control tokens by their texts. */
 export class ControlTexts {

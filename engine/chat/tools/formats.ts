@@ -1,4 +1,4 @@
-import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import type { Tokenizer } from "../../tokenizer/mod.ts";
 import { DEEPSEEK_V3, DEEPSEEK_V31 } from "./deepseek.ts";
 import { GEMMA4 } from "./gemma4.ts";
 import { GLM_45, GLM_47 } from "./glm.ts";

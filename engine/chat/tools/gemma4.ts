@@ -1,5 +1,4 @@
-import { choiceOf, sequenceOf } from "../../grammar/expressions.ts";
-import type { Expression } from "../../grammar/grammar.ts";
+import { choiceOf, type Expression, sequenceOf } from "../../grammar/mod.ts";
 import { M40Error } from "../../errors.ts";
 import type { Tool } from "../conversation.ts";
 import { GEMMA_QUOTE, readLiteral } from "./literals.ts";

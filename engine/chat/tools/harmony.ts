@@ -1,5 +1,4 @@
-import { choiceOf, sequenceOf } from "../../grammar/expressions.ts";
-import type { Expression } from "../../grammar/grammar.ts";
+import { choiceOf, type Expression, sequenceOf } from "../../grammar/mod.ts";
 import { BLANK } from "./json_calls.ts";
 import { readJson } from "./json_reading.ts";
 import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";

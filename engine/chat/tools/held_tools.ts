@@ -4,11 +4,17 @@
  * @module
  */
 import { M40Error } from "../../errors.ts";
-import type { Grammar } from "../../grammar/grammar.ts";
-import { MOST_SCHEMA_NODES, nodesOf } from "../../grammar/grammar_size.ts";
-import { heaviest, lighter, LIGHTER_STEPS } from "../../grammar/json_schema/lighter_schema.ts";
-import { Budget, tooMuch } from "../../grammar/json_schema/limits.ts";
-import { relaxing } from "../../grammar/json_schema/relaxed_schema.ts";
+import {
+  Budget,
+  type Grammar,
+  heaviest,
+  lighter,
+  LIGHTER_STEPS,
+  MOST_SCHEMA_NODES,
+  nodesOf,
+  relaxing,
+  tooMuch,
+} from "../../grammar/mod.ts";
 import type { Tool } from "../conversation.ts";
 import { argumentsSchema } from "./arguments_schema.ts";
 

@@ -1,5 +1,4 @@
-import { choiceOf, sequenceOf } from "../../grammar/expressions.ts";
-import type { Expression } from "../../grammar/grammar.ts";
+import { choiceOf, type Expression, sequenceOf } from "../../grammar/mod.ts";
 import { jsonCall, readJsonCall } from "./json_calls.ts";
 import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
 import type { Reading, TextScanner } from "./text_scanner.ts";

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { choiceOf, sequenceOf } from "../../grammar/expressions.ts";
-import type { Expression } from "../../grammar/grammar.ts";
+import { choiceOf, type Expression, sequenceOf } from "../../grammar/mod.ts";
 import type { Tool } from "../conversation.ts";
 import { readJson, readJsonText } from "./json_reading.ts";
 import type { CallOutput } from "./scanned_calls.ts";

@@ -1,5 +1,4 @@
-import { choiceOf, sequenceOf } from "../../grammar/expressions.ts";
-import type { Expression } from "../../grammar/grammar.ts";
+import { choiceOf, type Expression, sequenceOf } from "../../grammar/mod.ts";
 import type { Tool } from "../conversation.ts";
 import { readKey, readLiteral } from "./literals.ts";
 import { isSchema, parametersOf, resolved, standalone, type ValueSchema } from "./parameters.ts";

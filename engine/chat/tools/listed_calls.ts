@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { sequenceOf } from "../../grammar/expressions.ts";
-import type { Expression } from "../../grammar/grammar.ts";
+import { type Expression, sequenceOf } from "../../grammar/mod.ts";
 import {
   BLANK,
   type CallKeys,

@@ -1,4 +1,4 @@
-import { choiceOf, sequenceOf } from "../../grammar/expressions.ts";
+import { choiceOf, sequenceOf } from "../../grammar/mod.ts";
 import { type CallKeys, jsonCall, readJsonCall } from "./json_calls.ts";
 import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
 import type { Reading, TextScanner } from "./text_scanner.ts";

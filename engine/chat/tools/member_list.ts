@@ -1,5 +1,4 @@
-import { sequenceOf } from "../../grammar/expressions.ts";
-import type { Expression } from "../../grammar/grammar.ts";
+import { type Expression, sequenceOf } from "../../grammar/mod.ts";
 import type { ToolGrammarWriter } from "./tool_format.ts";
 
 /** A member of a list, which may be there. */

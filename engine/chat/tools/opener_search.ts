@@ -1,4 +1,4 @@
-import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import type { Tokenizer } from "../../tokenizer/mod.ts";
 import { overlap } from "../reasoning.ts";
 import { ControlTexts } from "./control_texts.ts";
 

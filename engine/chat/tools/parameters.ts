@@ -4,9 +4,8 @@
  * @module
  */
 import { M40Error } from "../../errors.ts";
-import { isJsonObject } from "../../json/json_number.ts";
-import { orderedObject } from "../../json/ordered_object.ts";
-import type { Expression } from "../../grammar/grammar.ts";
+import type { Expression } from "../../grammar/mod.ts";
+import { isJsonObject, orderedObject } from "../../json/mod.ts";
 import type { Tool } from "../conversation.ts";
 import type { ToolGrammarWriter } from "./tool_format.ts";
 

@@ -1,5 +1,5 @@
-import type { Expression } from "../../grammar/grammar.ts";
-import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import type { Expression } from "../../grammar/mod.ts";
+import type { Tokenizer } from "../../tokenizer/mod.ts";
 import type { Tool } from "../conversation.ts";
 import type { ToolCallPiece } from "./call_piece.ts";
 

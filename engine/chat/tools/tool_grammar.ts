@@ -1,13 +1,17 @@
-import type { Constraint } from "../../grammar/constraint.ts";
-import { grammarOf } from "../../grammar/constraint.ts";
-import { choiceOf, sequenceOf } from "../../grammar/expressions.ts";
-import type { Expression, Grammar } from "../../grammar/grammar.ts";
-import { MergedRules } from "../../grammar/merged_rules.ts";
-import { tokenTerminal } from "../../grammar/token_terminals.ts";
-import { Budget } from "../../grammar/json_schema/limits.ts";
-import { grammarOfSchema } from "../../grammar/json_schema/mod.ts";
-import { grammarOfTexts } from "../../grammar/json_schema/plain_texts.ts";
-import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import {
+  Budget,
+  choiceOf,
+  type Constraint,
+  type Expression,
+  type Grammar,
+  grammarOf,
+  grammarOfSchema,
+  grammarOfTexts,
+  MergedRules,
+  sequenceOf,
+  tokenTerminal,
+} from "../../grammar/mod.ts";
+import type { Tokenizer } from "../../tokenizer/mod.ts";
 import type { Tool } from "../conversation.ts";
 import { argumentsSchema } from "./arguments_schema.ts";
 import { ControlTexts } from "./control_texts.ts";

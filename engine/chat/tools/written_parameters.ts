@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { sequenceOf } from "../../grammar/expressions.ts";
+import { type Expression, sequenceOf } from "../../grammar/mod.ts";
 import { M40Error } from "../../errors.ts";
-import type { Expression } from "../../grammar/grammar.ts";
 import type { Tool } from "../conversation.ts";
 import { escapeJson, readJson } from "./json_reading.ts";
 import { isText, type Parameter, parametersOf, standalone, textGrammar } from "./parameters.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { numberOf } from "../../json/json_number.ts";
+import { numberOf } from "../../json/mod.ts";
 import { MAX_COUNT, refusal, shown, wrong } from "./limits.ts";
 import type { At } from "./reading.ts";
 

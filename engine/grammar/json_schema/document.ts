@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { isJsonObject } from "../../json/json_number.ts";
+import { isJsonObject } from "../../json/mod.ts";
 import { type Budget, MAX_NESTING, refusal, wrong } from "./limits.ts";
 
 /** A schema in the document, or one that a constant stands for. */

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { isJsonObject, numberOf } from "../../json/json_number.ts";
+import { isJsonObject, numberOf } from "../../json/mod.ts";
 import { copyOf, schemasIn } from "./schema_copy.ts";
 
 /** Maxima up to this are no large ones. */

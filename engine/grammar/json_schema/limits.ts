@@ -4,7 +4,7 @@
  * @module
  */
 import { M40Error } from "../../errors.ts";
-import { isJsonObject } from "../../json/json_number.ts";
+import { isJsonObject } from "../../json/mod.ts";
 import { shortened } from "../errors.ts";
 
 /** Values in one `enum`, or in all that follow from one place. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { JsonNumber } from "../../json/json_number.ts";
+import { JsonNumber } from "../../json/mod.ts";
 
 /** `units` divided by ten to the power of `places`, which is from 0 on. */
 export interface Decimal {

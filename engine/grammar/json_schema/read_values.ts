@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { isJsonObject, JsonNumber } from "../../json/json_number.ts";
-import { mapMembers } from "../../json/ordered_object.ts";
+import { isJsonObject, JsonNumber, mapMembers } from "../../json/mod.ts";
 import {
   type Budget,
   MAX_ALTERNATIVES,

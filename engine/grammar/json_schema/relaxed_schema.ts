@@ -1,4 +1,4 @@
-import { numberOf } from "../../json/json_number.ts";
+import { numberOf } from "../../json/mod.ts";
 import { lighter, LIGHTER_STEPS } from "./lighter_schema.ts";
 import { type Budget, MAX_NESTING, SchemaRefusal, wrong } from "./limits.ts";
 import { copyOf, type Schema, schemasIn } from "./schema_copy.ts";

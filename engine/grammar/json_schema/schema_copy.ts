@@ -1,5 +1,4 @@
-import { isJsonObject } from "../../json/json_number.ts";
-import { mapMembers } from "../../json/ordered_object.ts";
+import { isJsonObject, mapMembers } from "../../json/mod.ts";
 
 /** Keywords whose value has schemas by names. */
 const BY_NAME: ReadonlySet<string> = new Set([

@@ -5,7 +5,7 @@ import type {
   HeadShape,
   KeysAndValues,
   RopeOptions,
-} from "../../program/operands.ts";
+} from "../../program/mod.ts";
 import type { Destination, Layer } from "./transformer.ts";
 
 /** How a layer's attention differs from grouped-query attention over everything before. */

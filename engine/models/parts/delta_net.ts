@@ -1,5 +1,4 @@
-import type { Buffer } from "../../program/operands.ts";
-import type { DeltaRuleOptions } from "../../program/state_operations.ts";
+import type { Buffer, DeltaRuleOptions } from "../../program/mod.ts";
 import { convolve, gate, type StateNumbers } from "./recurrence.ts";
 import type { Destination, Layer } from "./transformer.ts";
 

@@ -1,4 +1,4 @@
-import type { ActivationName, Buffer, RouteOptions } from "../../program/operands.ts";
+import type { ActivationName, Buffer, RouteOptions } from "../../program/mod.ts";
 import { feedForward } from "./feed_forward.ts";
 import type { Hyperparameters } from "./hyperparameters.ts";
 import type { Destination, Layer } from "./transformer.ts";

@@ -1,4 +1,4 @@
-import type { ActivationName, Buffer } from "../../program/operands.ts";
+import type { ActivationName, Buffer } from "../../program/mod.ts";
 import type { Destination, Layer } from "./transformer.ts";
 
 /** What a feed-forward layer looks like. */

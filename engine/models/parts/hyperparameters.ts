@@ -1,5 +1,5 @@
 import { M40Error } from "../../errors.ts";
-import type { Gguf } from "../../gguf/reader.ts";
+import type { Gguf } from "../../gguf/mod.ts";
 
 /** The largest count that a file may have: of layers, heads, values, tokens. */
 const MOST = 2 ** 24;

@@ -1,4 +1,4 @@
-import type { HeadShape } from "../../program/operands.ts";
+import type { HeadShape } from "../../program/mod.ts";
 import type { Hyperparameters } from "./hyperparameters.ts";
 
 /** The numbers of a layer. */

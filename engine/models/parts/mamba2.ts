@@ -1,4 +1,4 @@
-import type { Buffer } from "../../program/operands.ts";
+import type { Buffer } from "../../program/mod.ts";
 import { convolve, gate, type StateNumbers } from "./recurrence.ts";
 import type { Destination, Layer } from "./transformer.ts";
 

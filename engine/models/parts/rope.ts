@@ -1,4 +1,4 @@
-import type { AttentionTemperature, RopeOptions } from "../../program/operands.ts";
+import type { AttentionTemperature, RopeOptions } from "../../program/mod.ts";
 import type { Hyperparameters } from "./hyperparameters.ts";
 import type { Transformer } from "./transformer.ts";
 

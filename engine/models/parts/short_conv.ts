@@ -1,4 +1,4 @@
-import type { Buffer } from "../../program/operands.ts";
+import type { Buffer } from "../../program/mod.ts";
 import type { Layer } from "./transformer.ts";
 
 /**

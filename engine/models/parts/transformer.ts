@@ -1,6 +1,11 @@
-import type { Gguf } from "../../gguf/reader.ts";
-import { ProgramBuilder } from "../../program/builder.ts";
-import type { Buffer, HeadShape, MatmulWeight, NormOptions } from "../../program/operands.ts";
+import type { Gguf } from "../../gguf/mod.ts";
+import {
+  type Buffer,
+  type HeadShape,
+  type MatmulWeight,
+  type NormOptions,
+  ProgramBuilder,
+} from "../../program/mod.ts";
 import type { Model, ModelShape } from "../model.ts";
 import { Hyperparameters } from "./hyperparameters.ts";
 import { readLayerNumbers } from "./layer_numbers.ts";

@@ -1,5 +1,5 @@
-import type { Gguf } from "../../gguf/reader.ts";
-import type { ProgramBuilder } from "../../program/builder.ts";
+import type { Gguf } from "../../gguf/mod.ts";
+import type { ProgramBuilder } from "../../program/mod.ts";
 import type { Hyperparameters } from "./hyperparameters.ts";
 
 /** What of a file a text model knowingly does without, by the beginning of its tensors' names. */

@@ -7,8 +7,7 @@
  * @module
  */
 import { basename, join } from "@std/path";
-import { type Companion, CompanionError } from "../../gguf/file_kind.ts";
-import { splitFileName } from "../../gguf/part_names.ts";
+import { type Companion, CompanionError, splitFileName } from "../../gguf/mod.ts";
 import { foreignEntries, readSmallText } from "../files.ts";
 import { homeDirectory } from "../folders.ts";
 import { localCompanion } from "../local_companion.ts";

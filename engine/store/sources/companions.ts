@@ -4,7 +4,7 @@
  * @module
  */
 import { basename } from "@std/path";
-import type { Companion } from "../../gguf/file_kind.ts";
+import type { Companion } from "../../gguf/mod.ts";
 import { DownloadError, type RemoteFile } from "../download/mod.ts";
 import { splitFileName } from "../names.ts";
 import { canonical, countByQuantisation, type Variant } from "./quantisations.ts";

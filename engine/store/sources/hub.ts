@@ -6,7 +6,7 @@
 import { basename } from "@std/path";
 import { z } from "zod";
 import { M40Error } from "../../errors.ts";
-import { joinAdvice, piecesOf, wholeOf } from "../../gguf/cut_pieces.ts";
+import { joinAdvice, piecesOf, wholeOf } from "../../gguf/mod.ts";
 import { quoteName } from "../names.ts";
 import { DownloadError, type RemoteFile } from "../download/mod.ts";
 import { type Answer, ask, parseAnswer } from "./answers.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { M40Error } from "../../errors.ts";
-import { wholeOf } from "../../gguf/cut_pieces.ts";
+import { wholeOf } from "../../gguf/mod.ts";
 import { MODEL_EXTENSION, quoteName } from "../names.ts";
 import { type Alias, findAlias, similarAliases } from "./aliases.ts";
 import { hubEndpoint, ollamaRegistry } from "./endpoints.ts";

@@ -1,5 +1,4 @@
-import { type Companion, PEEK_BYTES, peekCompanion } from "../../gguf/file_kind.ts";
-import type { RemoteHead } from "../../gguf/head.ts";
+import { type Companion, PEEK_BYTES, peekCompanion, type RemoteHead } from "../../gguf/mod.ts";
 import { DownloadError, type RemoteFile } from "../download/mod.ts";
 import { ask } from "./answers.ts";
 

@@ -1,5 +1,5 @@
 import type { ChatMessage, Role, TextPart, ToolCall } from "../../../engine/mod.ts";
-import { inputArguments } from "../custom_input.ts";
+import { inputArguments } from "../mod.ts";
 import type { CustomToolCallOutput, FunctionCallOutput, Item } from "./item_schemas.ts";
 import { toolName } from "./tools.ts";
 

@@ -1,6 +1,6 @@
 import type { Dialect, StreamShape } from "../../dialect.ts";
-import { SSE } from "../../sse.ts";
-import { OPENAI } from "../dialect.ts";
+import { SSE } from "../../answer/mod.ts";
+import { OPENAI } from "../mod.ts";
 
 /** The paths of the Responses API. */
 export const RESPONSES_PATHS = /^\/v1\/responses(\/|$)/;

@@ -4,11 +4,7 @@
  * @module
  */
 import { HttpError, unsupported } from "../../errors.ts";
-import { typeName } from "../../fields.ts";
-import { notShown } from "../../not_shown.ts";
-import { wrongField } from "../../parse_body.ts";
-import { toldContent } from "../../told_content.ts";
-import { argumentsText } from "../../tool_arguments.ts";
+import { argumentsText, notShown, toldContent, typeName, wrongField } from "../../request/mod.ts";
 import { decodedReasoning } from "./encrypted_reasoning.ts";
 import { type FunctionCallOutput, type InputMessage, type Item, itemId } from "./item_schemas.ts";
 import { INPUT_WANTED } from "./request_schemas.ts";

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import type { ServerEnv } from "../../context.ts";
 import { HttpError, unsupported } from "../../errors.ts";
-import { wrongField } from "../../parse_body.ts";
+import { wrongField } from "../../request/mod.ts";
 import { route } from "../../route.ts";
 import type { Item } from "./item_schemas.ts";
 import type { DeletedResponse, InputItemList } from "./response_schemas.ts";

@@ -1,4 +1,4 @@
-import type { Operation } from "../../api/operation.ts";
+import type { Operation } from "../../operation.ts";
 import { InputTokensRequest, ResponsesRequest } from "./request_schemas.ts";
 import {
   DeletedResponse,

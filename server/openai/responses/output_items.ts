@@ -1,6 +1,5 @@
 import type { GenerationChunk, Tokenizer } from "../../../engine/mod.ts";
-import { chatLogprobs } from "../chat_logprobs.ts";
-import { InputReader } from "../custom_input.ts";
+import { chatLogprobs, InputReader } from "../mod.ts";
 import { encodedReasoning } from "./encrypted_reasoning.ts";
 import {
   type FunctionCall,

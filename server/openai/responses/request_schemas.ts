@@ -1,19 +1,19 @@
 import { z } from "zod";
-import { modelFields } from "../../answer.ts";
-import { constraintFields } from "../../constraint_fields.ts";
+import { modelFields } from "../../answer/mod.ts";
+import { othersFields } from "../mod.ts";
 import {
   arrayOf,
   boolean,
+  constraintFields,
   ignored,
   integer,
   object,
   present,
   read,
+  samplingFields,
   string,
   wants,
-} from "../../fields.ts";
-import { samplingFields } from "../../sampling_fields.ts";
-import { othersFields } from "../others_fields.ts";
+} from "../../request/mod.ts";
 
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 const TRUNCATIONS = ["auto", "disabled"] as const;

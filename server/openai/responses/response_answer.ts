@@ -1,8 +1,6 @@
 import type { Generation, GenerationChunk, Usage } from "../../../engine/mod.ts";
-import type { Answer } from "../../answer.ts";
-import { begun } from "../../begun.ts";
+import { type Answer, begun, chunksOf } from "../../answer/mod.ts";
 import { type HttpError, toHttpError } from "../../errors.ts";
-import { chunksOf } from "../../generations.ts";
 import { OutputItems, type OutputOptions } from "./output_items.ts";
 import { withPauses } from "./pauses.ts";
 import type { ResponseObject, ResponseUsage, UncountedEvent } from "./response_schemas.ts";

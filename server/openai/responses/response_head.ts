@@ -1,6 +1,6 @@
 import type { Engine } from "../../../engine/mod.ts";
 import { SAMPLING_DEFAULTS } from "../../../engine/mod.ts";
-import type { ServedModel } from "../../models/models.ts";
+import type { ServedModel } from "../../models/mod.ts";
 import type { ResponsesRequest, TextFormat } from "./request_schemas.ts";
 import type { ResponseObject } from "./response_schemas.ts";
 

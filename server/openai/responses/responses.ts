@@ -1,15 +1,19 @@
 import type { Hono } from "hono";
 import type { ChatRequest, Constraint } from "../../../engine/mod.ts";
-import { answer, type AnswerEnds, withModel } from "../../answer.ts";
-import { readJson } from "../../body.ts";
+import { answer, type AnswerEnds, withModel } from "../../answer/mod.ts";
+import type { ServedModel } from "../../models/mod.ts";
+import {
+  type ConversationPrompt,
+  conversationPrompt,
+  effortBudget,
+  effortFields,
+  engineRequest,
+  parseBody,
+  readJson,
+} from "../../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../../context.ts";
-import { type ConversationPrompt, conversationPrompt } from "../../conversation.ts";
-import { effortBudget, effortFields } from "../../effort.ts";
 import { HttpError } from "../../errors.ts";
-import type { ServedModel } from "../../models/models.ts";
-import { parseBody } from "../../parse_body.ts";
 import { route } from "../../route.ts";
-import { engineRequest } from "../../sampling_fields.ts";
 import { messagesOf } from "./conversation.ts";
 import { readInput } from "./input_items.ts";
 import type { Item } from "./item_schemas.ts";

@@ -1,6 +1,6 @@
 import type { Constraint } from "../../../engine/mod.ts";
 import { HttpError } from "../../errors.ts";
-import { wrongField } from "../../parse_body.ts";
+import { wrongField } from "../../request/mod.ts";
 import type { TextFormat } from "./request_schemas.ts";
 
 /** Levels of lists and objects in a schema, what it says to no effect included: it is shown again. */

@@ -3,12 +3,11 @@
  *
  * @module
  */
-import { isJsonObject } from "../../../engine/json/json_number.ts";
+import { isJsonObject } from "../../../engine/json/mod.ts";
+import { customDescription, INPUT_SCHEMA } from "../mod.ts";
+import { describe, typeName, wrongField } from "../../request/mod.ts";
 import type { Tool, ToolChoice } from "../../../engine/mod.ts";
 import { unsupported } from "../../errors.ts";
-import { describe, typeName } from "../../fields.ts";
-import { wrongField } from "../../parse_body.ts";
-import { customDescription, INPUT_SCHEMA } from "../custom_input.ts";
 import type { ConversationFields, Tool as GivenTool } from "./request_schemas.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import { HttpError, unsupported } from "../../errors.ts";
-import { describe } from "../../fields.ts";
-import { refuseOthersFields } from "../others_fields.ts";
+import { refuseOthersFields } from "../mod.ts";
+import { describe } from "../../request/mod.ts";
 import type { ConversationFields, ResponsesRequest } from "./request_schemas.ts";
 
 /** What OpenAI has `include` ask for; most of it is of its own tools. */

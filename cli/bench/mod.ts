@@ -1,0 +1,10 @@
+/**
+ * The door of this room: what the rest of the house may use of it.
+ *
+ * @module
+ */
+export { benchmarkPower, powerAsJson, powerAsText } from "./bench_power.ts";
+export { fp32Limit, profileAsJson, profileAsText } from "./bench_profile.ts";
+export { flameGraph } from "./flame_graph.ts";
+export { measurePerplexity } from "./perplexity.ts";
+export { type Statistics, statistics } from "./statistics.ts";

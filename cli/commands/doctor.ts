@@ -1,0 +1,55 @@
+import { card, type Command, command, flag, integer, option, text } from "../arguments/mod.ts";
+import { asJson, asText, CODES, STATUS, worst } from "../doctor/mod.ts";
+import { style, write, writeError } from "../terminal/mod.ts";
+
+/** `m40 doctor`. */
+export const doctor: Command = command({
+  name: "doctor",
+  summary: "Look at the card and all that m40 needs, and say what to do",
+  description:
+    "The driver, whether the card can be used and why not, error correction, memory errors, the PCI Express link " +
+    "and its speed, clocks and what holds them back, heat, the processor, the folder of the models and its disk, " +
+    "which models fit, and the port of m40 serve.\n" +
+    "The report holds no names, addresses, serial numbers or keys, so that it can be posted.\n" +
+    "The exit code is 0 where all is well, 1 where there is something to do, 2 where m40 cannot use a card.",
+  arguments: [],
+  options: {
+    json: flag("Write a JSON object"),
+    "self-test": flag("Have the card compute every operation, and compare with the processor"),
+    load: flag("Have the card compute meanwhile, and say how hot it gets"),
+    "load-seconds": option(integer(1, 3600), "How long", { default: 60 }),
+    device: option(card(), "One card alone, by CUDA's number; default: every one"),
+    host: option(text("ADDRESS"), "Where m40 serve is to listen", { default: "127.0.0.1" }),
+    port: option(integer(1, 65535), "Its port", { default: 11434 }),
+  },
+  examples: [
+    { line: "m40 doctor", about: "What there is, and what to do" },
+    { line: "m40 doctor --load", about: "And how hot the card gets in a minute of work" },
+    { line: "m40 doctor --self-test", about: "Whether the card computes right, in a minute" },
+    { line: "m40 doctor --device cuda:1 --load", about: "The second of several cards alone" },
+    { line: "m40 doctor --json > report.json", about: "For a bug report" },
+  ],
+  async run(_words, options) {
+    // Here, not above: commands without a model start faster.
+    const { examine } = await import("../doctor/examine.ts");
+    const { privateFacts, redactAll } = await import("../doctor/redact.ts");
+    const watched = Deno.stderr.isTerminal();
+    const findings = redactAll(
+      await examine({
+        root: "/",
+        device: options.device,
+        host: options.host,
+        port: options.port,
+        selfTest: options["self-test"],
+        loadSeconds: options.load ? options["load-seconds"] : 0,
+        progress: watched
+          ? (what) => void writeError(`\r\x1b[K${style(Deno.stderr, "dim", what)}`)
+          : undefined,
+      }),
+      privateFacts(),
+    );
+    if (watched) await writeError("\r\x1b[K");
+    await write(options.json ? JSON.stringify(asJson(findings), null, 2) + "\n" : asText(findings));
+    return CODES[STATUS[worst(findings)]];
+  },
+});

@@ -1,0 +1,107 @@
+// Contexts: the threads, the instruction set, and the ownership of everything else.
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "../common/checks.h"
+#include "../common/host_memory.h"
+#include "host.h"
+#include "objects.h"
+
+using m40::fail;
+using m40::guarded;
+using m40::require;
+
+namespace {
+
+constexpr uint32_t max_threads = 1024;
+
+const m40::reference::Kernels& choose_kernels(const char (&name)[32]) {
+  m40::check_text(name, sizeof(name), "instruction_set");
+  const m40::reference::Kernels* kernels = m40::reference::kernels_by_name(name);
+  if (kernels != nullptr) return *kernels;
+  const m40::reference::Kernels* best = m40::reference::kernels_by_name("");
+  fail(M40_UNSUPPORTED, "instruction set \"%s\": this processor or this build lacks it; the best it has is \"%s\"", name,
+       best == nullptr ? "none" : best->name);
+}
+
+}  // namespace
+
+m40_context::~m40_context() {
+  programs.clear();
+  shared_host.remove_all(this);
+  for (void* memory : host_memory) free(memory);
+}
+
+extern "C" const char* m40_backend(void) { return "cpu"; }
+
+extern "C" m40_status m40_context_create(const m40_context_options* options, m40_context** context, m40_error* error) {
+  return guarded(error, [&] {
+    require(options, "options");
+    require(context, "context");
+    if (options->device != 0) fail(M40_INVALID_ARGUMENT, "device %u: the CPU library has device 0 alone", options->device);
+    if (options->n_threads > max_threads) {
+      fail(M40_INVALID_ARGUMENT, "%u threads: wanted at most %u", options->n_threads, max_threads);
+    }
+    m40::check_executor(options->executor);
+    if (options->executor == M40_EXECUTOR_RESIDENT) fail(M40_UNSUPPORTED, "a resident kernel was asked for: the CPU has none, wanted launches or auto");
+    if (options->executor == M40_EXECUTOR_GRAPHS) fail(M40_UNSUPPORTED, "graphs were asked for: the CPU has none, wanted launches or auto");
+    const uint32_t n_threads = options->n_threads == 0 ? std::min(m40::reference::allowed_cores(), max_threads) : options->n_threads;
+    *context = new m40_context(choose_kernels(options->instruction_set), n_threads);
+  });
+}
+
+extern "C" void m40_context_destroy(m40_context* context) { delete context; }
+
+extern "C" m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, void** memory, m40_error* error) {
+  return guarded(error, [&] {
+    require(context, "context");
+    require(memory, "memory");
+    if (n_bytes == 0) fail(M40_INVALID_ARGUMENT, "host memory of 0 bytes: wanted at least 1");
+    void* allocated = nullptr;
+    context->host_memory.reserve(context->host_memory.size() + 1);
+    if (n_bytes > SIZE_MAX / 2 || posix_memalign(&allocated, m40::reference::alignment, n_bytes) != 0) {
+      fail(M40_OUT_OF_MEMORY, "%llu bytes of host memory could not be had", static_cast<unsigned long long>(n_bytes));
+    }
+    memset(allocated, 0, n_bytes);
+    context->host_memory.push_back(allocated);
+    context->host_areas.add(allocated, n_bytes);
+    *memory = allocated;
+  });
+}
+
+extern "C" void m40_host_free(m40_context* context, void* memory) {
+  if (context == nullptr || memory == nullptr) return;
+  auto& list = context->host_memory;
+  if (context->shared_host.remove(context, memory)) return;
+  const auto found = std::find(list.begin(), list.end(), memory);
+  if (found == list.end()) return;
+  context->end_runs();
+  context->host_areas.remove(memory);
+  list.erase(found);
+  free(memory);
+}
+
+extern "C" m40_status m40_host_share(m40_context* context, const m40_shared* shared, void** memory, m40_error* error) {
+  return guarded(error, [&] {
+    require(context, "context");
+    require(shared, "shared");
+    require(memory, "memory");
+    *memory = context->shared_host.add(context, *shared);
+  });
+}
+
+// The host's memory is the device's own.
+void m40::register_host_memory(m40_context* context, void* memory, uint64_t n_bytes) { context->host_areas.add(memory, n_bytes); }
+bool m40::unregister_host_memory(m40_context* context, void* memory) {
+  context->end_runs();
+  for (const auto& program : context->programs) program->exchange.forget(memory);
+  context->host_areas.remove(memory);
+  return true;
+}
+
+extern "C" m40_status m40_upload_finish(m40_context* context, m40_error* error) {
+  // Uploads of this library are over when their call returns.
+  return guarded(error, [&] { require(context, "context"); });
+}

@@ -1,0 +1,135 @@
+// What stands behind the handles of m40.h.
+//
+// A context owns everything: destroying an arena frees its memory, but the records of what was placed in it
+// live on until the context goes, so that a stale handle is answered with an error.
+#ifndef M40_REFERENCE_OBJECTS_H
+#define M40_REFERENCE_OBJECTS_H
+
+#include <stdint.h>
+
+#include <memory>
+#include <vector>
+
+#include "../include/m40.h"
+#include "../common/error.h"
+#include "../common/host_areas.h"
+#include "../program/program.h"
+#include "../program/run.h"
+#include "../common/shared_host.h"
+#include "kernels.h"
+#include "thread_pool.h"
+
+namespace m40::reference {
+
+// Everything in an arena starts at a multiple of this: a cache line, and the widest vector.
+constexpr uint64_t alignment = 64;
+constexpr uint64_t align_up(uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+struct Tensor {
+  m40_arena* arena;
+  m40_tensor_desc desc;  // as the caller described it
+  uint32_t type;         // as it is stored: F32 for a vector
+  uint64_t row_bytes;
+  uint8_t* data;
+
+  const uint8_t* row(uint64_t index) const { return data + index * row_bytes; }
+  // Of a vector.
+  const float* values() const { return reinterpret_cast<const float*>(data); }
+};
+
+// Where a layer's K and V of a page are, and how large.
+struct CacheLayer {
+  uint64_t keys, values;                      // bytes from the page's start
+  uint64_t key_head_bytes, value_head_bytes;  // from a head to that of the next token
+};
+
+// A sequence that has rows in a step.
+struct SequenceRows {
+  uint32_t sequence, first, n;
+};
+
+// Where a program's memory lies, relative to its start.
+struct ProgramPlan {
+  std::vector<uint64_t> buffers;
+  std::vector<uint64_t> angles;   // an operation's rope angles; 0 for other operations
+  uint64_t samples;               // m40_sample [limits.n_outputs]
+  uint64_t statuses;              // of outputs, uint32 [limits.n_outputs]
+  uint64_t scratch;               // of the first thread; the others' follow
+  uint64_t scratch_bytes;         // a thread
+  uint64_t n_bytes;               // of all, a multiple of the alignment
+};
+
+// What a run's steps are made from, copied, and advanced from step to step.
+struct RunBlocks {
+  std::vector<uint32_t> step;
+  std::vector<uint32_t> run;
+  std::vector<uint32_t> left;  // tokens that each row draws yet
+};
+
+ProgramPlan plan_program(const ProgramDescription& program, uint32_t n_threads);
+
+}  // namespace m40::reference
+
+struct m40_arena : m40::Arena {
+  m40_context* context;
+  uint64_t mapped_bytes;
+
+  ~m40_arena();
+  void release();
+};
+
+// A page of a group is [its layers]: K [n_kv_heads][page_tokens] heads of head_dim values, then V of value_dim, but for
+// layers whose V are the first values of K. Behind the pages stand the slots, each [states].
+struct m40_cache {
+  m40_arena* arena;
+  m40_cache_desc desc;
+  uint8_t* memory;
+  uint64_t page_bytes;
+  m40::reference::CacheLayer layers[M40_MAX_CACHE_LAYERS];
+  uint8_t* slots;
+  uint64_t slot_bytes;
+  uint64_t states[M40_MAX_STATES];  // in a slot
+
+  uint8_t* page(uint32_t index) const { return memory + index * page_bytes; }
+  uint8_t* slot(uint32_t index) const { return slots + index * slot_bytes; }
+};
+
+struct m40_program : m40::ProgramBase {
+  m40_context* context;
+  m40_arena* arena;
+  m40_cache* cache;  // nullptr where no operation uses one
+  m40::reference::ProgramPlan plan;
+  uint8_t* memory;
+  std::vector<m40::reference::SequenceRows> sequence_rows;  // of the step, where the program has states
+  bool step_computed = false;                               // the one under way
+  mutable uint64_t exchange_number = 0;                     // of the exchange that comes next
+  m40::reference::RunBlocks run_blocks;
+  m40::Run run;  // the last: its thread uses the others
+};
+
+struct m40_context final : m40::TensorLookup, m40::TensorArenas {
+  m40_context(const m40::reference::Kernels& vector_kernels, uint32_t n_threads) : kernels(vector_kernels), pool(n_threads) {}
+  ~m40_context();
+
+  const m40_tensor_desc* find(uint32_t tensor) const override {
+    return tensor < tensors.size() && tensors[tensor].arena->alive() ? &tensors[tensor].desc : nullptr;
+  }
+  const m40::Arena* arena_of(uint32_t tensor) const override { return tensors[tensor].arena; }
+
+  const m40::reference::Kernels& kernels;
+  m40::reference::ThreadPool pool;
+  std::vector<std::unique_ptr<m40_arena>> arenas;
+  std::vector<std::unique_ptr<m40_cache>> caches;
+  std::vector<std::unique_ptr<m40_program>> programs;
+  std::vector<m40::reference::Tensor> tensors;
+  std::vector<void*> host_memory;
+  m40::HostAreas host_areas;  // those, and what was registered
+  m40::SharedHost shared_host;
+
+  // What runs use is about to go.
+  void end_runs() {
+    for (const auto& program : programs) program->run.end();
+  }
+};
+
+#endif

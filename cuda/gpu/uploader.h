@@ -1,0 +1,60 @@
+// The way of weights to the device: file -> page-locked memory -> device -> the layout that kernels read.
+#ifndef M40_RUNTIME_UPLOADER_H
+#define M40_RUNTIME_UPLOADER_H
+
+#include <functional>
+#include <memory>
+
+#include "device_objects.h"
+#include "persistent/resident_seat.h"
+
+namespace m40::cuda {
+
+// Delivers bytes [offset, offset + n_bytes) of a tensor's data.
+using ReadData = std::function<void(uint64_t offset, uint8_t* memory, uint64_t n_bytes)>;
+
+// Two lanes of a page-locked buffer, a device buffer and a stream each: while one is copied and repacked, the other is
+// read into. Work may still be under way when upload() returns.
+class Uploader {
+ public:
+  Uploader(DeviceWatch& watch, ResidentSeat& seat) : watch_(watch), seat_(seat) {}
+  ~Uploader();
+  Uploader(const Uploader&) = delete;
+  Uploader& operator=(const Uploader&) = delete;
+
+  // Blocks of desc.type to a packed weight.
+  void upload(const m40_tensor_desc& desc, const PackedWeight& weight, const ReadData& read);
+  // Blocks of desc.type to floats.
+  void upload_vector(const m40_tensor_desc& desc, float* values, const ReadData& read);
+  // Waits for all of it.
+  void wait();
+  // And gives the buffers back.
+  void finish();
+  bool busy() const { return busy_; }
+
+ private:
+  struct Lane {
+    std::unique_ptr<HostMemory> host;
+    uint8_t* device = nullptr;
+    uint64_t device_bytes = 0;
+    cudaStream_t stream = nullptr;
+    cudaEvent_t done = nullptr;
+    bool used = false;
+  };
+
+  // A lane that nothing is under way in, with so much room.
+  Lane& next_lane(uint64_t n_bytes);
+  void wait_for_lanes();
+  void free_lane(Lane& lane);
+
+  DeviceWatch& watch_;
+  ResidentSeat& seat_;
+  LaunchedWork work_;  // while lanes are busy
+  Lane lanes_[2];
+  uint32_t next_ = 0;
+  bool busy_ = false;
+};
+
+}  // namespace m40::cuda
+
+#endif

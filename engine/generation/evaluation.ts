@@ -1,0 +1,109 @@
+import type { DeviceProgram, StepSequence } from "../device/mod.ts";
+import type { DeviceLock } from "../loading/mod.ts";
+import { outputError, OwnPages, OwnSlot, type PageManager } from "../scheduler/mod.ts";
+import { M40Error } from "../errors.ts";
+
+/** The logits of a position. */
+export interface PositionLogits {
+  readonly position: number;
+  /** [vocabulary] */
+  readonly logits: Float32Array;
+}
+
+/** What an evaluation holds. */
+interface Held {
+  readonly pages: readonly number[];
+  /** Of a model with states. */
+  readonly slot?: OwnSlot;
+}
+
+/** Computes the logits of every position of sequences that nobody serves; they hold pages meanwhile. */
+export class Evaluations {
+  /** What those hold that have begun and not ended. */
+  private readonly held = new Set<Held>();
+  private closed = false;
+
+  /**
+   * @param step Runs a step; the values that it gives are overwritten by the next.
+   * @param withDevice Runs what needs the device when nobody else uses it.
+   * @param chunkTokens Tokens of one step.
+   */
+  constructor(
+    private readonly pageManager: PageManager,
+    private readonly step: DeviceProgram["step"],
+    private readonly withDevice: DeviceLock["run"],
+    private readonly chunkTokens: number,
+  ) {}
+
+  /**
+   * The logits of every position, in order.
+   *
+   * @throws {M40Error} "queue_full" where too few pages are free, "not_finite" where the model computes what
+   * is no finite number, "cancelled" where the engine is closed meanwhile, "device" where it failed.
+   */
+  async *run(tokens: readonly number[], signal?: AbortSignal): AsyncGenerator<PositionLogits> {
+    const { layout } = this.pageManager;
+    const held = this.hold(layout.most(tokens.length, this.chunkTokens));
+    const own = new OwnPages(layout, held.pages);
+    try {
+      for (let position = 0; position < tokens.length; position += this.chunkTokens) {
+        signal?.throwIfAborted();
+        const part = tokens.slice(position, position + this.chunkTokens);
+        const pages = own.cover(position, part.length);
+        yield* await this.evaluateChunk({
+          tokens: part,
+          position,
+          pages,
+          states: held.slot?.at(position),
+        });
+      }
+    } finally {
+      this.release(held);
+    }
+  }
+
+  /** Ends those that have begun: their pages are free, and their next step fails. */
+  close(): void {
+    this.closed = true;
+    for (const held of this.held) this.release(held);
+  }
+
+  private hold(count: number): Held {
+    const { pageManager } = this;
+    const pages = pageManager.allocate(count);
+    const slot = pages && pageManager.slots && OwnSlot.take(pageManager.slots);
+    if (pages === undefined || (pageManager.slots !== undefined && slot === undefined)) {
+      if (pages !== undefined) pageManager.release(pages);
+      throw new M40Error("queue_full", "the KV cache is in use; try again when no request runs");
+    }
+    const held = { pages, slot };
+    this.held.add(held);
+    return held;
+  }
+
+  private release(held: Held): void {
+    if (!this.held.delete(held)) return;
+    this.pageManager.release(held.pages);
+    held.slot?.release();
+  }
+
+  private evaluateChunk(part: Omit<StepSequence, "outputs">): Promise<PositionLogits[]> {
+    const { position } = part;
+    const outputs = Array.from(part.tokens, (_, row) => ({ row, kind: "logits" as const }));
+    const sequence = { ...part, outputs };
+    return this.withDevice(async () => {
+      this.assertOpen();
+      const { outputs } = await this.step([sequence]);
+      return outputs.map(({ status, values }, row) => {
+        if (status !== "ok") throw outputError(status, `position ${position + row}`);
+        // Another evaluation's step may come before the last of them is asked for.
+        return { position: position + row, logits: values!.slice() };
+      });
+    });
+  }
+
+  private assertOpen(): void {
+    if (!this.closed) return;
+    throw new M40Error("cancelled", "the engine was closed before all positions were evaluated");
+  }
+}

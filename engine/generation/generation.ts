@@ -1,0 +1,401 @@
+import {
+  NO_OUTPUT,
+  type OutputFormat,
+  type OutputPiece,
+  type OutputReader,
+  type ToolCallPiece,
+} from "../chat/mod.ts";
+import type { Sample } from "../device/mod.ts";
+import type { SamplingParameters, Steering } from "../sampling/mod.ts";
+import { Sequence, type SequenceListener, type SequenceQueue } from "../scheduler/mod.ts";
+import type { StreamingDecoder, Tokenizer, TokenTexts } from "../tokenizer/mod.ts";
+import { startDeadline } from "./deadline.ts";
+import { M40Error } from "../errors.ts";
+import type {
+  FinishReason,
+  GenerationObserver,
+  GenerationReport,
+  GenerationTimes,
+} from "./generation_report.ts";
+import { StopStrings } from "./stop_strings.ts";
+
+/** A token of the output. */
+export interface GeneratedToken {
+  readonly token: number;
+  /** What it stands for by itself; U+FFFD where that is part of a character. */
+  readonly text: string;
+  /** Whether it is one of reasoning, or ends it. */
+  readonly reasoning?: true;
+  /** Whether it is one of calls of tools. */
+  readonly call?: true;
+  /** Natural logarithm of its probability by the model; where log-probabilities were asked for. */
+  readonly logprob?: number;
+  /** The likeliest tokens in its place, likeliest first. */
+  readonly top?: readonly {
+    readonly token: number;
+    readonly text: string;
+    readonly logprob: number;
+  }[];
+}
+
+/** How many tokens a request took. */
+export interface Usage {
+  readonly promptTokens: number;
+  /** Tokens drawn, the end token included. */
+  readonly completionTokens: number;
+  /** How many of those were reasoning. */
+  readonly reasoningTokens: number;
+  /** How many of the prompt's tokens needed no computation, because another prompt began alike. */
+  readonly cachedTokens: number;
+}
+
+/** A piece of the output. */
+export interface GenerationChunk {
+  /** May be empty while a character is incomplete or a stop string possible. */
+  readonly text: string;
+  /** Reasoning that came before the text; empty where there is none. */
+  readonly reasoning: string;
+  /** What of tool calls came after the text; absent where nothing did. */
+  readonly toolCalls?: readonly ToolCallPiece[];
+  /** The tokens drawn since the last chunk; end tokens are not among them. */
+  readonly tokens: readonly GeneratedToken[];
+  /** On the last chunk only. */
+  readonly finishReason?: FinishReason;
+  /** On the last chunk, where a stop string ended the output: which. */
+  readonly stopString?: string;
+  /** On the last chunk only. */
+  readonly usage?: Usage;
+}
+
+/** What a {@link Generation} is made from, checked before. */
+export interface GenerationPlan {
+  readonly prompt: readonly number[];
+  readonly maxTokens: number;
+  readonly sampling: SamplingParameters;
+  readonly stop: readonly string[];
+  /** Tokens that end the output besides the model's own. */
+  readonly stopTokens?: ReadonlySet<number>;
+  /** Absent: all output is content. */
+  readonly format?: OutputFormat;
+  /** Whether reasoning stays in the text. */
+  readonly inline?: boolean;
+  /** Absent: tokens carry no log-probabilities. */
+  readonly topLogprobs?: number;
+  readonly steering?: Steering;
+  readonly signal?: AbortSignal;
+  /** Absent: no deadline. */
+  readonly timeoutMs?: number;
+  /** From when it counts, by `performance.now()`; absent: from the generation's beginning. */
+  readonly timeoutFrom?: number;
+  readonly onReport?: (report: GenerationReport) => void;
+}
+
+/** Whether anything is to be computed. */
+function isWanted({ maxTokens, signal }: GenerationPlan): boolean {
+  return maxTokens > 0 && !signal?.aborted;
+}
+
+/** What generations are made with. */
+export interface GenerationServices {
+  readonly tokenizer: Tokenizer;
+  /** What the tokenizer's tokens stand for, one by one. */
+  readonly texts: TokenTexts;
+  readonly queue: SequenceQueue;
+  readonly observer?: GenerationObserver;
+}
+
+/**
+ * The output of one request, as it is drawn: iterate it once. Leaving the loop, {@link cancel} and the
+ * request's signal end it and free its place; iteration then ends without a finish reason. When its
+ * deadline passes, iteration throws the error "timeout" after what was drawn.
+ */
+export class Generation implements AsyncIterable<GenerationChunk>, SequenceListener {
+  private readonly chunks: GenerationChunk[] = [];
+  private readonly decoder: StreamingDecoder;
+  private readonly stops: StopStrings;
+  /** Tells reasoning from content; absent where all is content. */
+  private readonly reader?: OutputReader;
+  private reasoningTokens = 0;
+  /** Its place in the scheduler. */
+  readonly sequence: Sequence;
+  private readonly abort = () => this.cancel();
+  private readonly arrival = performance.now();
+  private deadline?: number;
+  private firstToken?: number;
+  private lastToken?: number;
+  private finishReason?: FinishReason;
+  /** Tokens taken in; the sequence may be ahead of it. */
+  private drawn = 0;
+  private wake?: () => void;
+  private ended = false;
+  private error?: unknown;
+  private readonly over = Promise.withResolvers<void>();
+
+  private readonly tokenizer: Tokenizer;
+  private readonly endTokens: ReadonlySet<number>;
+
+  /**
+   * @param plan What is generated. It is not queued before {@link start}.
+   * @param services What it is generated with.
+   * @param leader A generation with the same prompt, whose computation of it serves this one too.
+   */
+  private constructor(
+    private readonly plan: GenerationPlan,
+    private readonly services: GenerationServices,
+    leader?: Generation,
+  ) {
+    const { tokenizer } = services;
+    this.tokenizer = tokenizer;
+    this.decoder = tokenizer.decoder({ continuing: true });
+    this.stops = new StopStrings(plan.stop);
+    this.reader = plan.format?.reader(plan.inline);
+    // Rows whose end tokens are the same set share them on the device.
+    this.endTokens = plan.stopTokens?.union(tokenizer.endTokens) ?? tokenizer.endTokens;
+    this.sequence = new Sequence({
+      prompt: plan.prompt,
+      maxTokens: plan.maxTokens,
+      sampling: plan.sampling,
+      topLogprobs: plan.topLogprobs ?? 0,
+      endTokens: this.endTokens,
+      stopTokens: plan.stopTokens,
+      suppressed: tokenizer.suppressed,
+      tokenBytes: (token) =>
+        token < tokenizer.vocabSize ? tokenizer.tokenBytes(token) : new Uint8Array(0),
+      steering: plan.steering,
+      logprobs: plan.topLogprobs !== undefined,
+      listener: this,
+      leader: leader?.sequence,
+    });
+  }
+
+  /**
+   * Queues generations, all or none; fails as {@link SequenceQueue.add} does. Those whose prompts are the same
+   * array compute it once.
+   */
+  static start(plans: readonly GenerationPlan[], services: GenerationServices): Generation[] {
+    const leaders = new Map<readonly number[], Generation>();
+    const generations = plans.map((plan) => {
+      const generation = new Generation(plan, services, leaders.get(plan.prompt));
+      // Who computes nothing leads nobody.
+      if (isWanted(plan) && !leaders.has(plan.prompt)) leaders.set(plan.prompt, generation);
+      return generation;
+    });
+    const wanted = generations.filter(({ plan }) => isWanted(plan));
+    services.queue.add(...wanted.map(({ sequence }) => sequence));
+    for (const generation of generations) generation.begin();
+    return generations;
+  }
+
+  /** Heeds the signal and the deadline; where nothing is to be computed, it ends at once. */
+  private begin(): void {
+    const { signal, timeoutMs, timeoutFrom = this.arrival, maxTokens, steering } = this.plan;
+    steering?.begun?.(this.done);
+    if (!isWanted(this.plan)) {
+      if (maxTokens === 0 && !signal?.aborted) this.finish("length", []);
+      this.services.queue.cancel(this.sequence);
+      return;
+    }
+    signal?.addEventListener("abort", this.abort);
+    if (timeoutMs !== undefined) {
+      this.deadline = startDeadline(timeoutMs, timeoutFrom, () => this.expire(timeoutMs));
+    }
+  }
+
+  /** Tokens of the prompt. */
+  get promptTokens(): number {
+    return this.plan.prompt.length;
+  }
+
+  /** How many of the prompt's tokens need no computation; known when the first chunk is there. */
+  get cachedTokens(): number {
+    return this.sequence.cached;
+  }
+
+  /** Resolves when the engine has no more to do for it, whatever became of it and whoever reads it. */
+  get done(): Promise<void> {
+    return this.over.promise;
+  }
+
+  /** How long it has taken so far. */
+  get times(): GenerationTimes {
+    const { firstToken, lastToken, arrival } = this;
+    const { admittedAt } = this.sequence;
+    return {
+      queueMs: admittedAt && admittedAt - arrival,
+      firstTokenMs: firstToken && firstToken - arrival,
+      decodeMs: firstToken && lastToken! - firstToken,
+    };
+  }
+
+  /** Ends the generation, if it has not ended. */
+  cancel(): void {
+    if (!this.ended) this.services.queue.cancel(this.sequence);
+  }
+
+  /** The deadline has passed. */
+  private expire(timeoutMs: number): void {
+    if (this.ended) return;
+    const seconds = timeoutMs / 1000;
+    const done = this.drawn > 0
+      ? `${this.drawn} of at most ${this.plan.maxTokens} tokens were drawn`
+      : this.sequence.admittedAt === undefined
+      ? "it was still waiting for its turn"
+      : "its prompt was still being computed";
+    this.end(
+      new M40Error(
+        "timeout",
+        `the request was not done after ${seconds} s: ${done}. Ask for fewer tokens (max_tokens), or ` +
+          "serve with a longer --timeout.",
+      ),
+    );
+    this.services.queue.cancel(this.sequence);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<GenerationChunk> {
+    try {
+      while (true) {
+        while (this.chunks.length > 0) yield this.chunks.shift()!;
+        if (this.ended) break;
+        await new Promise<void>((resolve) => this.wake = resolve);
+      }
+      if (this.error !== undefined) throw this.error;
+    } finally {
+      this.cancel();
+    }
+  }
+
+  accept(sample: Sample): boolean {
+    const now = performance.now();
+    if (this.lastToken === undefined) this.services.observer?.firstToken?.(now - this.arrival);
+    else this.services.observer?.token?.(now - this.lastToken);
+    this.lastToken = now;
+    this.firstToken ??= now;
+    this.drawn++;
+    if (this.endTokens.has(sample.token)) {
+      this.finish("stop", []);
+      return false;
+    }
+    // The tags count as reasoning as well: the one that begins it and the one that ends it.
+    const before = this.reader?.inReasoning ?? false;
+    const piece = this.read(sample.token);
+    const isReasoning = before || (this.reader?.inReasoning ?? false);
+    if (isReasoning) this.reasoningTokens++;
+    const tokens = [this.describe(sample, isReasoning)];
+    const { stopped, ...said } = this.untilStop(piece);
+    if (stopped) {
+      this.emitLast({ ...said, tokens, finishReason: "stop" });
+      return false;
+    }
+    if (this.drawn >= this.plan.maxTokens) {
+      this.finish("length", tokens, said);
+      return false;
+    }
+    this.emit({ ...said, tokens });
+    return true;
+  }
+
+  /** A piece up to the first stop string in its content; behind content that a call follows there can be none. */
+  private untilStop(
+    { reasoning, text, toolCalls }: OutputPiece,
+  ): OutputPiece & { stopped: boolean } {
+    const { text: certain, stopped } = this.stops.push(text);
+    if (stopped || toolCalls === undefined || toolCalls.length === 0) {
+      return { reasoning, text: certain, stopped };
+    }
+    return { reasoning, text: certain + this.stops.flush(), toolCalls, stopped };
+  }
+
+  /** What a token adds to the output, its reasoning told from its content. */
+  private read(token: number): OutputPiece {
+    const { decoder, tokenizer } = this;
+    const isKnown = token < tokenizer.vocabSize;
+    // No character goes on behind a control token, which may begin or end what is told apart.
+    const broken = isKnown && tokenizer.isControl(token) ? decoder.breakOff() : "";
+    const text = broken + (isKnown ? decoder.push(token) : "");
+    return this.reader?.push(token, text) ?? { reasoning: "", text };
+  }
+
+  end(error?: unknown): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.error = error;
+    this.report();
+    clearTimeout(this.deadline);
+    this.plan.signal?.removeEventListener("abort", this.abort);
+    this.wake?.();
+    this.over.resolve();
+  }
+
+  /** Emits the last chunk, with what the decoder and the stop strings held back. */
+  private finish(
+    finishReason: FinishReason,
+    tokens: GeneratedToken[],
+    { reasoning, text, toolCalls = [] }: OutputPiece = NO_OUTPUT,
+  ): void {
+    const held = this.decoder.flush();
+    const end = this.reader?.flush(held) ?? { reasoning: "", text: held };
+    const last = this.untilStop(end);
+    const calls = [...toolCalls, ...last.toolCalls ?? []];
+    this.emitLast({
+      reasoning: reasoning + last.reasoning,
+      text: text + last.text + (last.stopped ? "" : this.stops.flush()),
+      ...(calls.length === 0 ? {} : { toolCalls: calls }),
+      tokens,
+      finishReason: last.stopped ? "stop" : finishReason,
+    });
+  }
+
+  /** Emits the last chunk and ends: what the scheduler still has to do concerns nobody. */
+  private emitLast(chunk: GenerationChunk & { finishReason: FinishReason }): void {
+    this.finishReason = chunk.finishReason;
+    const usage: Usage = {
+      promptTokens: this.promptTokens,
+      completionTokens: this.drawn,
+      reasoningTokens: this.reasoningTokens,
+      cachedTokens: this.sequence.cached,
+    };
+    const { met } = this.stops;
+    this.emit({ ...chunk, usage, ...(met === undefined ? {} : { stopString: met }) });
+    this.end();
+  }
+
+  private emit(chunk: GenerationChunk): void {
+    this.chunks.push(chunk);
+    this.wake?.();
+  }
+
+  private report(): void {
+    const now = performance.now();
+    const { firstToken, lastToken, arrival, drawn, error } = this;
+    const failed = error instanceof M40Error && error.code === "timeout" ? "timeout" : "error";
+    const report: GenerationReport = {
+      promptTokens: this.promptTokens,
+      cachedTokens: this.sequence.cached,
+      completionTokens: drawn,
+      maxTokens: this.plan.maxTokens,
+      outcome: this.finishReason ?? (error === undefined ? "cancelled" : failed),
+      ...this.times,
+      tokenMs: drawn > 1 ? (lastToken! - firstToken!) / (drawn - 1) : undefined,
+      totalMs: now - arrival,
+    };
+    this.services.observer?.generation?.(report);
+    this.plan.onReport?.(report);
+  }
+
+  private describe(sample: Sample, isReasoning: boolean): GeneratedToken {
+    const isCall = this.reader?.inCalls ?? false;
+    // A model may have more logits than its vocabulary has tokens; those stand for nothing.
+    const text = (token: number) =>
+      token < this.tokenizer.vocabSize ? this.services.texts.of(token) : "";
+    return {
+      token: sample.token,
+      text: text(sample.token),
+      ...(isReasoning ? { reasoning: true } : {}),
+      ...(isCall ? { call: true } : {}),
+      ...(this.plan.topLogprobs === undefined ? {} : {
+        logprob: sample.logprob,
+        top: sample.top.map(({ token, logprob }) => ({ token, text: text(token), logprob })),
+      }),
+    };
+  }
+}

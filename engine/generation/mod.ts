@@ -1,0 +1,24 @@
+/**
+ * The door of this room: what the rest of the house may use of it.
+ *
+ * @module
+ */
+export { embedAll, type EmbeddingOptions, type Embeddings } from "./embedding.ts";
+export { Evaluations, type PositionLogits } from "./evaluation.ts";
+export {
+  type GeneratedToken,
+  Generation,
+  type GenerationChunk,
+  type GenerationPlan,
+  type GenerationServices,
+  type Usage,
+} from "./generation.ts";
+export type {
+  FinishReason,
+  GenerationObserver,
+  GenerationReport,
+  GenerationTimes,
+} from "./generation_report.ts";
+export { type EngineObserver, GuardedObserver } from "./observer.ts";
+export { type GenerateRequest, LONG_TEXT, RequestChecker, type SideThreads } from "./request.ts";
+export { Scoring, type ScoringOptions } from "./scoring.ts";

@@ -1,0 +1,138 @@
+import { MAX_TOP_LOGPROBS, type Sample } from "../device/mod.ts";
+import { checkRange, SAMPLING_DEFAULTS } from "../sampling/mod.ts";
+import { Sequence, type SequenceListener, type SequenceQueue } from "../scheduler/mod.ts";
+import type { Tokenizer, TokenTexts } from "../tokenizer/mod.ts";
+import { startDeadline } from "./deadline.ts";
+import { M40Error } from "../errors.ts";
+import type { GeneratedToken } from "./generation.ts";
+
+/** What a text's tokens are scored with. */
+export interface ScoringOptions {
+  /** 0 to 20: log-probabilities of so many likeliest tokens in the place of each. */
+  readonly topLogprobs: number;
+  /** Aborting it ends the scoring. */
+  readonly signal?: AbortSignal;
+  /** After so many milliseconds it ends with the error "timeout"; default: never. */
+  readonly timeoutMs?: number;
+  /** From when `timeoutMs` counts, by `performance.now()`; default: from now on. */
+  readonly timeoutFrom?: number;
+}
+
+/** What a {@link Scoring} is made with. */
+interface ScoringServices {
+  readonly tokenizer: Tokenizer;
+  readonly texts: TokenTexts;
+  readonly queue: SequenceQueue;
+}
+
+const NO_TOKENS: ReadonlySet<number> = new Set();
+
+/**
+ * The log-probabilities of the tokens of a text that is there already. It is a sequence like any other,
+ * which waits its turn, gives way and can be cancelled: it has the first token for a prompt, and is made to
+ * say the others, which are its guesses as well, so that a step computes as many as it has room for.
+ */
+export class Scoring implements SequenceListener {
+  /**
+   * The tokens after the first, which has no log-probability. Rejects with an {@link M40Error}:
+   * "cancelled", "timeout", "not_finite", or "device" where the device was lost.
+   */
+  readonly result: Promise<readonly GeneratedToken[]>;
+  private readonly scored: GeneratedToken[] = [];
+  private readonly sequence: Sequence;
+  private readonly settle: PromiseWithResolvers<readonly GeneratedToken[]>;
+  private readonly abort = () => this.cancel();
+  private deadline?: number;
+  private ended = false;
+
+  private constructor(
+    private readonly tokens: readonly number[],
+    private readonly options: ScoringOptions,
+    private readonly services: ScoringServices,
+  ) {
+    this.settle = Promise.withResolvers();
+    this.result = this.settle.promise;
+    // Who asks for it may have left before it fails.
+    this.result.catch(() => {});
+    this.sequence = new Sequence({
+      prompt: tokens.slice(0, 1),
+      maxTokens: tokens.length - 1,
+      sampling: { ...SAMPLING_DEFAULTS, temperature: 0 },
+      topLogprobs: options.topLogprobs,
+      // A text may have them in its midst.
+      endTokens: NO_TOKENS,
+      steering: { next: (generated) => tokens[1 + generated.length] },
+      guess: ({ length }, most) => tokens.slice(length, length + most),
+      listener: this,
+    });
+  }
+
+  /**
+   * Queues a scoring; fails as {@link SequenceQueue.add} does.
+   *
+   * @throws {M40Error} "invalid_request" for a number of log-probabilities that there cannot be.
+   */
+  static start(
+    tokens: readonly number[],
+    options: ScoringOptions,
+    services: ScoringServices,
+  ): Scoring {
+    checkRange("logprobs", options.topLogprobs, { min: 0, max: MAX_TOP_LOGPROBS, integer: true });
+    const scoring = new Scoring(tokens, options, services);
+    scoring.begin();
+    return scoring;
+  }
+
+  /** Ends it, if it has not ended. */
+  cancel(): void {
+    if (this.ended) return;
+    this.end();
+    this.services.queue.cancel(this.sequence);
+  }
+
+  accept({ token, logprob, top }: Sample): boolean {
+    const { tokenizer, texts } = this.services;
+    // A model may have more logits than its vocabulary has tokens; those stand for nothing.
+    const text = (token: number) => token < tokenizer.vocabSize ? texts.of(token) : "";
+    this.scored.push({
+      token,
+      text: text(token),
+      logprob,
+      top: top.map((one) => ({ ...one, text: text(one.token) })),
+    });
+    return true;
+  }
+
+  end(error?: unknown): void {
+    if (this.ended) return;
+    this.ended = true;
+    clearTimeout(this.deadline);
+    this.options.signal?.removeEventListener("abort", this.abort);
+    const { scored, tokens, settle } = this;
+    if (error !== undefined) settle.reject(error);
+    else if (scored.length === tokens.length - 1) settle.resolve(scored);
+    else settle.reject(new M40Error("cancelled", "The request was ended before it was done."));
+  }
+
+  private begin(): void {
+    const { signal, timeoutMs, timeoutFrom = performance.now() } = this.options;
+    if (this.tokens.length === 1 || signal?.aborted) return this.end();
+    this.services.queue.add(this.sequence);
+    signal?.addEventListener("abort", this.abort);
+    if (timeoutMs !== undefined) {
+      this.deadline = startDeadline(timeoutMs, timeoutFrom, () => this.expire(timeoutMs));
+    }
+  }
+
+  private expire(timeoutMs: number): void {
+    this.end(
+      new M40Error(
+        "timeout",
+        `the request was not done after ${timeoutMs / 1000} s: ${this.scored.length} of ` +
+          `${this.tokens.length} tokens of a prompt had their log-probabilities. Ask for fewer, or serve ` +
+          "with a longer --timeout.",
+      ),
+    );
+    this.services.queue.cancel(this.sequence);
+  }
+}

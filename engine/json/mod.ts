@@ -1,0 +1,16 @@
+/**
+ * The door of this room: what the rest of the house may use of it.
+ *
+ * @module
+ */
+export { isJsonObject, JsonNumber, numberOf } from "./json_number.ts";
+export { mapMembers, orderedObject } from "./ordered_object.ts";
+export {
+  type BearableLoss,
+  type JsonLimits,
+  JsonTooMuch,
+  type ParsedJson,
+  parseInTurns,
+  parseJson,
+  parseWhole,
+} from "./parse_json.ts";

@@ -1,0 +1,66 @@
+import type { EngineCard } from "./engine_card.ts";
+import type { CardMemory, ModelDevice } from "./placed_model.ts";
+import type {
+  DiskPagesStatus,
+  SchedulerCounts,
+  SchedulerStatus,
+  SequenceState,
+} from "../scheduler/mod.ts";
+
+/** What an engine does at the moment, and has done since it was loaded. */
+export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts> {
+  /** KV pages in all, held by sequences, and kept for prompts that begin alike. */
+  readonly pages: number;
+  readonly usedPages: number;
+  readonly idlePages: number;
+  /**
+   * Slots of states in all, those that sequences go on from, and those of states that are kept for prompts that begin
+   * alike; all 0 where the model keeps none.
+   */
+  readonly slots: number;
+  readonly usedSlots: number;
+  readonly idleSlots: number;
+  /** What the disk cache has and has done, where there is one. */
+  readonly disk?: DiskPagesStatus;
+  /** The share of the time in which the device rests between steps for its limits, 0 to 1; absent without any. */
+  readonly restShare?: number;
+  /** Of several replicas, the devices whose is lost, or on its way back; absent where there are not several. */
+  readonly lostReplicas?: readonly string[];
+  /** How often the engine's observer has thrown. */
+  readonly observerErrors: number;
+}
+
+/** One of several replicas of a model. */
+export interface ReplicaState {
+  /** Its device's name. */
+  readonly name: string;
+  /** Whether it computes, is lost, or is loaded anew. */
+  readonly state: "ready" | "lost" | "loading";
+  /** What it was lost by, or why it could not be loaded anew, where it is not ready. */
+  readonly reason?: string;
+  /** How often it was lost. */
+  readonly losses: number;
+  /** Sequences that run there, or have been given to it. */
+  readonly sequences: number;
+  /** As {@link EngineStatus.restShare}. */
+  readonly restShare?: number;
+  /** The device and what the model takes of its memory; while it is not ready, as they were. */
+  readonly device: ModelDevice;
+  readonly memory: CardMemory;
+  /** Absent while it is not ready. */
+  readonly card?: EngineCard;
+}
+
+/** One sequence, for a person to look at. */
+export interface SlotStatus {
+  readonly id: number;
+  readonly state: Exclude<SequenceState, "finished">;
+  readonly promptTokens: number;
+  readonly computedTokens: number;
+  readonly generatedTokens: number;
+  readonly pages: number;
+  /** Of several replicas, the device of the one that it was given to; absent while it waits for one. */
+  readonly device?: string;
+  /** Since it arrived, in milliseconds. */
+  readonly ageMs: number;
+}

@@ -1,0 +1,378 @@
+import { groupCacheLayers } from "./cache_groups.ts";
+import {
+  type CacheDesc,
+  type Context,
+  type DeviceKind,
+  Lanes,
+  type Limits,
+  stepBytes,
+} from "../device/mod.ts";
+import { tensorTypeByName } from "../gguf/mod.ts";
+import { type ModelShape, wantedContext } from "../models/mod.ts";
+import { encodeOperations, type Program } from "../program/mod.ts";
+import { type PageGroup, PageLayout } from "../scheduler/mod.ts";
+import { M40Error } from "../errors.ts";
+import type { Sizes } from "./remembered_sizes.ts";
+import { keptSlots, leastSlots, stateBytes } from "./state_plan.ts";
+import { usualShare } from "./usual_context.ts";
+
+/** Tokens of a KV page. */
+export const PAGE_TOKENS = 32;
+/**
+ * The most prompt tokens that one step computes. A GPU needs many to keep all of its multiprocessors at
+ * work; more than these it gains little from, their activations take memory, and who comes next waits
+ * for all of them: by its arithmetic, 512 of a 7B model take an M40 more than a second.
+ */
+const STEP_TOKENS = { gpu: 512, cpu: 256 };
+/** The least context that is worth having, where nothing is said. */
+export const LEAST_CONTEXT = 256;
+/** Pages that a plan has at most. */
+export const MOST_PAGES = 2 ** 20;
+/**
+ * Outputs of a step beyond one a sequence: guesses of the tokens that a constraint's certain texts are written
+ * with. One takes its logits: half a megabyte with 128k tokens.
+ */
+const GUESS_OUTPUTS = 16;
+/** Device memory that is left to others. */
+export const RESERVE_BYTES = 256 * 2 ** 20;
+
+/** How the KV cache holds its values. */
+export type KvType = "f16" | "f32" | "q8_0";
+/** The types of a KV cache. */
+export const KV_TYPES: readonly KvType[] = ["f16", "f32", "q8_0"];
+
+/** What is asked of a plan. */
+export interface PlanRequest {
+  /** Tokens that one sequence may have; absent: as many as the model was trained for and memory allows. */
+  readonly contextTokens?: number;
+  /** The default, where nothing is asked for, instead of all that fit: no more than what the model was trained for. */
+  readonly usualTokens?: number;
+  /** The least that is worth having where nothing is asked for; default 256. */
+  readonly leastTokens?: number;
+  readonly kvType: KvType;
+  /** Sequences that run at the same time. */
+  readonly maxRunning: number;
+  /** Outputs of a step at most. */
+  readonly outputs: number;
+  /** Bytes of device memory that are free. */
+  readonly freeBytes: number;
+  /**
+   * On a GPU all memory that is left becomes KV pages; else there are as many as the running sequences
+   * can fill, and where no context is asked for a quarter of the memory is the most. There is always room for one sequence, and it may be for no more: sequences that run out of
+   * pages take turns.
+   */
+  readonly device: DeviceKind;
+  /** KV pages at most. */
+  readonly pages?: number;
+  /** Slots of states at most, where the model has states; there are as many as sequences need to run. */
+  readonly slots?: number;
+  /** Whether prompts are computed beside decoding: that takes a second program, for those who decode. Default false. */
+  readonly lanes?: boolean;
+}
+
+/** Where the device's memory goes. */
+export interface MemoryPlan {
+  readonly contextTokens: number;
+  /** The most tokens of context that there is memory for, up to those that the model was trained for. */
+  readonly mostContextTokens: number;
+  /** Bytes of the weights, of the buffers of the largest step, of the KV cache, of states, of all four. */
+  readonly weightBytes: number;
+  readonly programBytes: number;
+  readonly cacheBytes: number;
+  readonly stateBytes: number;
+  readonly totalBytes: number;
+  /** Bytes that are left of those that were free. */
+  readonly leftBytes: number;
+  /** KV pages. Those of a model without attention hold nothing: they only count tokens. */
+  readonly pages: number;
+  readonly pageTokens: number;
+  readonly kvType: KvType;
+  /** Slots of states; 0 where the model keeps none. */
+  readonly slots: number;
+  readonly cache: CacheDesc;
+  /** The groups of layers that have pages of their own. */
+  readonly groups: readonly PageGroup[];
+  readonly limits: Limits;
+  /** Those of the program for those who decode, where prompts are computed beside them; it is counted in `programBytes`. */
+  readonly decodeLimits?: Limits;
+}
+
+/**
+ * Whether prompts are computed beside decoding on one device: {@link PlanRequest.lanes}.
+ *
+ * @param backend What the device's library is for. A CPU has no second lane; the emulated GPU has.
+ */
+export function hasLanes(backend: string, maxRunning: number, prefillShare: number): boolean {
+  // Where one sequence runs at a time, nobody decodes beside a prompt.
+  return backend !== "cpu" && prefillShare > 0 && maxRunning > 1;
+}
+
+/** @throws {M40Error} "invalid_request" for a context that the model was not trained for, or that is none. */
+export function checkContext(asked: number | undefined, { contextLength }: ModelShape): void {
+  if (asked !== undefined && (!Number.isInteger(asked) || asked < 1)) {
+    throw new M40Error(
+      "invalid_request",
+      `a context of ${asked} tokens was asked for; wanted an integer from 1 to ${contextLength}`,
+    );
+  }
+  if (asked !== undefined && asked > contextLength) {
+    throw new M40Error(
+      "invalid_request",
+      `a context of ${asked} tokens was asked for; the model was trained for ${contextLength}`,
+    );
+  }
+}
+
+/**
+ * Plans the memory of a model on a device.
+ *
+ * @throws {M40Error} "out_of_memory" where it does not fit, saying which context would; "invalid_request"
+ * where more context is asked for than the model was trained for.
+ */
+export function planMemory(
+  context: Context,
+  program: Program,
+  shape: ModelShape,
+  request: PlanRequest,
+): MemoryPlan {
+  const { contextTokens: asked } = request;
+  checkContext(asked, shape);
+  const weightBytes = program.weights.reduce((sum, { desc }) => sum + context.tensorBytes(desc), 0);
+  const planFor = (tokens: number, pages?: number, slots?: number) =>
+    planOf(context, program, shape, request, weightBytes, tokens, pages, slots);
+  const available = request.freeBytes - RESERVE_BYTES;
+  const fits = (tokens: number) => planFor(tokens).totalBytes <= available;
+  const share = usualShare(request.device, program.states.length > 0);
+  /** What a context that nobody asked for may take, with the weights. */
+  const usualBytes = weightBytes + share * Math.max(0, available - weightBytes);
+
+  const usual = request.usualTokens && Math.min(request.usualTokens, shape.contextLength);
+  const wanted = wantedContext(shape, asked ?? usual);
+  const grown = (tokens: number): MemoryPlan => {
+    const mostContextTokens = longest(tokens, shape.contextLength, fits);
+    return { ...withPages(tokens), mostContextTokens };
+  };
+  /** Pages on the CPU: those that are of use, but where no context is asked for no more than its share, or than 8192 tokens want. */
+  const pagesOfUse = (least: ReturnType<typeof planFor>, totalBytes: number, pageBytes: number) => {
+    const useful = usefulPages(least, request.maxRunning);
+    if (asked !== undefined || least.contextTokens <= wanted) return useful;
+    const shared = least.pages + Math.floor((usualBytes - totalBytes) / pageBytes);
+    return Math.min(useful, Math.max(shared, usefulPages(planFor(wanted), request.maxRunning)));
+  };
+  const withPages = (tokens: number) => {
+    const least = planFor(tokens);
+    const { pageBytes, slotBytes } = context.cacheBytes(least.cache);
+    const kept = keptSlots(available - least.totalBytes, slotBytes, request.maxRunning);
+    const slots = Math.max(least.slots, Math.min(least.slots + kept, request.slots ?? Infinity));
+    const { totalBytes } = planFor(tokens, least.pages, slots);
+    // Pages that hold nothing: enough for each sequence to have a whole step to itself.
+    const room = pageBytes === 0
+      ? (request.maxRunning + 1) * least.pages
+      : least.pages + Math.floor((available - totalBytes) / pageBytes);
+    const useful = request.device === "gpu" ? Infinity : pagesOfUse(least, totalBytes, pageBytes);
+    const most = Math.max(least.pages, request.pages ?? MOST_PAGES);
+    const pages = Math.min(room, pageBytes === 0 ? Infinity : useful, most);
+    const plan = planFor(tokens, pages, slots);
+    return plan.totalBytes <= available ? plan : least;
+  };
+  const free = asked === undefined && !usual;
+  const spare = (tokens: number) => planFor(tokens).totalBytes <= usualBytes;
+  if (fits(wanted)) return grown(free ? longest(wanted, shape.contextLength, spare) : wanted);
+  const least = Math.min(request.leastTokens ?? LEAST_CONTEXT, wanted);
+  const possible = fits(least) ? largest(least, wanted, fits) : 0;
+  if (asked === undefined && possible > 0) return grown(possible);
+  const needed = planFor(wanted);
+  const fewer = largestBelow(request.maxRunning, (maxRunning) => {
+    const asked = { ...request, maxRunning };
+    const { totalBytes } = planOf(context, program, shape, asked, weightBytes, wanted);
+    return totalBytes <= available;
+  });
+  const advice = [
+    ...(possible > 0 ? [`a context of ${possible} tokens would fit (--ctx ${possible})`] : []),
+    ...(needed.slots > 0 && fewer > 0
+      ? [`with ${fewer} sequences at once it would fit (--parallel ${fewer})`]
+      : []),
+  ];
+  if (advice.length === 0) {
+    advice.push(
+      describeSmaller(
+        context,
+        program,
+        (tokens, bytes) => planFor(tokens).totalBytes - weightBytes + bytes <= available,
+        [wanted, least],
+      ),
+    );
+  }
+  const states = needed.slots === 0
+    ? ""
+    : `states ${gib(needed.stateBytes)} (of ${request.maxRunning} sequences at once), `;
+  throw new M40Error(
+    "out_of_memory",
+    `the model needs ${gib(needed.totalBytes)} with a context of ${wanted} tokens: weights ` +
+      `${gib(weightBytes)}, KV cache ${gib(needed.cacheBytes)}, ${states}activations ` +
+      `${gib(needed.programBytes)}; ${gib(Math.max(0, available))} are free; ${advice.join("; ")}`,
+  );
+}
+
+/** The largest number from 1 on below another that fits, where smaller ones fit as well; 0 where none does. */
+export function largestBelow(limit: number, fits: (count: number) => boolean): number {
+  let [inside, outside] = [0, limit];
+  while (outside - inside > 1) {
+    const middle = (inside + outside) >> 1;
+    if (fits(middle)) inside = middle;
+    else outside = middle;
+  }
+  return inside;
+}
+
+/** Quantisations of a model, the largest first. */
+const QUANTISATIONS = ["Q8_0", "Q6_K", "Q5_K", "Q4_K", "Q3_K", "Q2_K"];
+
+/**
+ * Which quantisation of a model would fit, in words.
+ *
+ * @param fits Whether a context of so many tokens fits beside so many bytes of weights.
+ * @param contexts Tokens, those that are preferred first.
+ */
+function describeSmaller(
+  context: Context,
+  program: Program,
+  fits: (tokens: number, weightBytes: number) => boolean,
+  contexts: readonly number[],
+): string {
+  for (const tokens of contexts) {
+    for (const name of QUANTISATIONS) {
+      const type = tensorTypeByName(name)!;
+      // No weight becomes larger than it is, and vectors stay what they are.
+      const bytes = program.weights.reduce((sum, { desc }) => {
+        const now = context.tensorBytes(desc);
+        if (desc.rows === 1 || desc.columns % type.blockSize !== 0) return sum + now;
+        return sum + Math.min(now, context.tensorBytes({ ...desc, type: type.id }));
+      }, 0);
+      if (fits(tokens, bytes)) {
+        return `quantised to ${name} (${gib(bytes)} of weights) it would fit, with a context of ` +
+          `${tokens} tokens`;
+      }
+    }
+  }
+  return "no quantisation of it would fit: a smaller model is needed";
+}
+
+/** The largest number from `low` (which fits) to `high` (which does not) that fits, in whole pages. */
+export function largest(low: number, high: number, fits: (tokens: number) => boolean): number {
+  let [inside, outside] = [Math.ceil(low / PAGE_TOKENS), Math.ceil(high / PAGE_TOKENS)];
+  while (outside - inside > 1) {
+    const middle = (inside + outside) >> 1;
+    if (fits(middle * PAGE_TOKENS)) inside = middle;
+    else outside = middle;
+  }
+  return inside * PAGE_TOKENS;
+}
+
+/** The most tokens that fit, from so many on, which count as fitting, up to so many. */
+export function longest(low: number, high: number, fits: (tokens: number) => boolean): number {
+  if (fits(high)) return high;
+  return fits(low) ? Math.max(low, largest(low, high, fits)) : low;
+}
+
+/**
+ * Where the memory goes with a context of so many tokens, whether or not there is as much.
+ *
+ * @param pagesAsked Default: as many as one sequence of the whole context takes.
+ * @param slots Default: as many as sequences need to run.
+ */
+export function planOf(
+  context: Sizes,
+  program: Program,
+  shape: ModelShape,
+  request: PlanRequest,
+  weightBytes: number,
+  contextTokens: number,
+  pagesAsked?: number,
+  slots = leastSlots(program, request.maxRunning),
+): Omit<MemoryPlan, "mostContextTokens"> {
+  const stepTokens = Math.max(
+    Math.min(STEP_TOKENS[request.device], contextTokens),
+    request.maxRunning,
+  );
+  const { cacheLayers, states } = program;
+  const { groups, groupOf } = groupCacheLayers(cacheLayers, contextTokens, stepTokens, PAGE_TOKENS);
+  const hasPages = cacheLayers.length > 0;
+  const layout = new PageLayout(PAGE_TOKENS, groups);
+  const pages = pagesAsked ?? layout.most(contextTokens, stepTokens);
+  const cache: CacheDesc = {
+    n_layers: cacheLayers.length,
+    n_groups: hasPages ? groups.length : 0,
+    page_tokens: PAGE_TOKENS,
+    n_pages: hasPages ? pages : 0,
+    type: tensorTypeByName(request.kvType.toUpperCase())!.id,
+    n_kv_heads: cacheLayers.map(({ kvHeads }) => kvHeads),
+    head_dim: cacheLayers.map(({ headDim }) => headDim),
+    value_dim: cacheLayers.map(({ valueDim }) => valueDim),
+    group: groupOf,
+    states,
+    slots,
+  };
+  const counts = {
+    n_tokens: stepTokens,
+    n_sequences: request.maxRunning,
+    n_outputs: Math.max(request.outputs, request.maxRunning + GUESS_OUTPUTS),
+    n_sequence_pages: Math.ceil(contextTokens / PAGE_TOKENS),
+    n_vocab: shape.vocabSize,
+  };
+  const limitsOf = (of: typeof counts, lane: number): Limits => ({
+    ...of,
+    lane,
+    step_bytes: BigInt(stepBytes(of, contextTokens, cache.n_groups, states.length > 0)),
+  });
+  const limits = limitsOf(counts, request.lanes ? Lanes.prompts : Lanes.main);
+  const most = request.maxRunning + GUESS_OUTPUTS;
+  const decodeLimits = request.lanes
+    ? limitsOf({ ...counts, n_tokens: most, n_outputs: most }, Lanes.main)
+    : undefined;
+  const ops = encodeOperations(program.operations);
+  const bytesOf = (limits: Limits) =>
+    context.programBytes({ limits, buffers: program.buffers, ops }, cache);
+  const programBytes = bytesOf(limits) + (decodeLimits ? bytesOf(decodeLimits) : 0);
+  const { bytes } = context.cacheBytes(cache);
+  const ofStates = stateBytes(context, cache);
+  const totalBytes = weightBytes + programBytes + bytes;
+  return {
+    contextTokens,
+    weightBytes,
+    programBytes,
+    cacheBytes: bytes - ofStates,
+    stateBytes: ofStates,
+    totalBytes,
+    leftBytes: request.freeBytes - totalBytes,
+    pages,
+    pageTokens: PAGE_TOKENS,
+    kvType: request.kvType,
+    slots,
+    cache,
+    groups,
+    limits,
+    decodeLimits,
+  };
+}
+
+/** How many tokens the pages hold, of sequences of the whole context. */
+export function cacheTokens({ pages, contextTokens, groups }: MemoryPlan): number {
+  const keepsAll = groups.every(({ window, chunk }) => window + chunk === 0);
+  if (keepsAll) return pages * PAGE_TOKENS / groups.length;
+  const each = new PageLayout(PAGE_TOKENS, groups).most(contextTokens, 1);
+  return Math.floor(pages / each * contextTokens);
+}
+
+/** Pages that so many sequences of a whole context hold at once: of a step's tokens each has its share. */
+export function usefulPages(
+  { pages, contextTokens, groups }: Pick<MemoryPlan, "pages" | "contextTokens" | "groups">,
+  sequences: number,
+): number {
+  return pages + (sequences - 1) * new PageLayout(PAGE_TOKENS, groups).most(contextTokens, 1);
+}
+
+/** So many bytes, in words. */
+export function gib(bytes: number): string {
+  return `${(bytes / 2 ** 30).toFixed(2)} GiB`;
+}

@@ -1,0 +1,25 @@
+import type { Context } from "../device/mod.ts";
+
+/** What says how many bytes things take on a device. */
+export type Sizes = Pick<Context, "tensorBytes" | "cacheBytes" | "programBytes">;
+
+/** A context's sizes, of which those of tensors and caches are asked for once each: who cuts a model asks for them often. */
+export function rememberSizes(context: Sizes): Sizes {
+  const tensors = new Map<string, number>();
+  const caches = new Map<string, ReturnType<Sizes["cacheBytes"]>>();
+  return {
+    tensorBytes(desc) {
+      const key = `${desc.type} ${desc.n_experts} ${desc.rows} ${desc.columns}`;
+      const bytes = tensors.get(key) ?? context.tensorBytes(desc);
+      tensors.set(key, bytes);
+      return bytes;
+    },
+    cacheBytes(desc) {
+      const key = JSON.stringify(desc);
+      const bytes = caches.get(key) ?? context.cacheBytes(desc);
+      caches.set(key, bytes);
+      return bytes;
+    },
+    programBytes: (records, cache) => context.programBytes(records, cache),
+  };
+}

@@ -1,0 +1,208 @@
+import { type DeviceState, highestOf } from "../../device/mod.ts";
+import { Evaluations, type GuardedObserver } from "../../generation/mod.ts";
+import {
+  createHostCache,
+  DeviceLock,
+  EngineCard,
+  type EngineStatus,
+  type PlacedModel,
+} from "../../loading/mod.ts";
+import { createPacer, type Pacer } from "../../power/mod.ts";
+import {
+  DiskPages,
+  PageManager,
+  RowTimes,
+  Scheduler,
+  type SchedulerOptions,
+  SlotManager,
+} from "../../scheduler/mod.ts";
+import type { ServingOptions } from "../../engine_options.ts";
+import { M40Error } from "../../errors.ts";
+
+/** Host memory that pages pass through on their way from disk and to it. */
+const FETCH_BYTES = 128 * 2 ** 20;
+const SAVE_BYTES = 16 * 2 ** 20;
+/** No more pages at a time, so that few files are open. */
+const MOST_DISK_PAGES = 64;
+/** Shorter beginnings of prompts, in pages of tokens, are computed sooner than read. */
+const LEAST_DISK_PAGES = 8;
+/** How long pages may be written to disk when the engine is closed. */
+const FLUSH_MS = 10_000;
+
+/** What of a replica is told, and what it is called where there are others. */
+export type ReplicaOptions = Pick<SchedulerOptions, "name" | "onChange" | "onLoss">;
+
+/** What a replica does, and has done. */
+export type ReplicaStatus = Omit<EngineStatus, "observerErrors">;
+
+/** A model on a device, or split over several, with all that computes on it: pages, scheduler, pace. */
+export class Replica {
+  readonly cards: readonly EngineCard[];
+  readonly pageManager: PageManager;
+  readonly scheduler: Scheduler;
+  readonly evaluations: Evaluations;
+  /** Steps with the copies of their pages; and, alone, work of somebody's own, in the order of their asking. */
+  readonly lock = new DeviceLock();
+  private readonly disk?: DiskPages;
+  private readonly pacer?: Pacer;
+
+  /** @param observed Told of its steps. */
+  constructor(
+    readonly placed: PlacedModel,
+    private readonly serving: ServingOptions,
+    private readonly observed: GuardedObserver,
+    private readonly options: ReplicaOptions = {},
+  ) {
+    const { plan, scheduled } = placed;
+    const isOneOfSeveral = placed.cards.length > 1 || options.name !== undefined;
+    this.cards = placed.cards.map((card) =>
+      new EngineCard(card, this.lock, plan.limits.n_sequences, {
+        name: options.name ?? card.name,
+        isOneOfSeveral,
+      }, serving)
+    );
+    const { onPace } = serving;
+    // Each card is held to the limits.
+    this.pacer = createPacer(
+      {
+        ...serving,
+        onPace: onPace &&
+          ((message) => onPace(`${options.name ? `${options.name}: ` : ""}${message}`)),
+      },
+      async () => highestOf(await this.deviceStates()),
+    );
+    const slots = plan.slots > 0 ? new SlotManager(plan.slots) : undefined;
+    this.pageManager = new PageManager(plan.pages, plan.pageTokens, plan.groups, slots);
+    this.disk = this.createDiskPages();
+    this.scheduler = this.createScheduler();
+    this.lock.onWanted = () => this.scheduler.hurry();
+    this.evaluations = new Evaluations(
+      this.pageManager,
+      (sequences) => scheduled.step(sequences),
+      (work) => this.lock.run(work),
+      Math.min(serving.logitsOutputs, plan.limits.n_tokens),
+    );
+  }
+
+  private createScheduler(): Scheduler {
+    const { lock, observed, pacer, placed, serving } = this;
+    const { plan, cards: [{ device }] } = placed;
+    return new Scheduler(placed.scheduled, this.pageManager, {
+      ...this.options,
+      maxRunning: plan.limits.n_sequences,
+      maxWaiting: serving.maxQueue,
+      stepTokens: plan.limits.n_tokens,
+      stepOutputs: plan.limits.n_outputs,
+      chunkMs: serving.chunkMs,
+      runSteps: serving.runSteps,
+      tileTokens: device.tileTokens,
+      // A CPU's steps take as much longer as they have rows more.
+      rowTimes: device.kind === "cpu" ? undefined : new RowTimes(),
+      ...createHostCache(placed, plan, placed.hostCacheBytes),
+      disk: this.disk,
+      concurrentSteps: placed.concurrentSteps,
+      lanes: plan.decodeLimits &&
+        { decodeTokens: plan.decodeLimits.n_tokens, prefillShare: serving.prefillShare },
+      withDevice: (work) => lock.share(work),
+      rest: pacer && ((stepMs, idleMs) => pacer.rest(stepMs, idleMs)),
+      onStep: (report) => {
+        const { promptTokens, decodeTokens, inRun } = report;
+        if (decodeTokens > 0 && promptTokens === 0) {
+          for (const card of this.cards) card.noteDecodeStep(inRun ?? false);
+        }
+        observed.step(report);
+      },
+      onListenerError: (error) => observed.note(error),
+    });
+  }
+
+  private createDiskPages(): DiskPages | undefined {
+    const { pageStore: store, plan, pageBytes, slotBytes, hostMemory, scheduled } = this.placed;
+    if (store === undefined) return undefined;
+    const memory = (bytes: number) => {
+      const pages = Math.max(2, Math.min(Math.floor(bytes / pageBytes), MOST_DISK_PAGES));
+      return hostMemory(pages * pageBytes);
+    };
+    return new DiskPages({
+      pageManager: this.pageManager,
+      mover: scheduled,
+      store,
+      leastPages: LEAST_DISK_PAGES,
+      fetchMemory: memory(FETCH_BYTES),
+      saveMemory: memory(SAVE_BYTES),
+      ...(plan.slots === 0 ? {} : {
+        fetchStateMemory: hostMemory(slotBytes),
+        saveStateMemory: hostMemory(slotBytes),
+      }),
+      withDevice: (work) =>
+        plan.decodeLimits
+          ? this.lock.share(() => this.scheduler.betweenDecisions(work))
+          : this.lock.run(work),
+      now: () => performance.now(),
+    });
+  }
+
+  /** What it is called: the first card's name, where it has no other. */
+  get name(): string {
+    return this.options.name ?? this.cards[0].name;
+  }
+
+  /** Cards of one kind compute the same bits. */
+  get kind(): string {
+    return this.placed.cards.map(({ kernels, device }) =>
+      `${kernels.path} ${device.name} ${device.multiprocessors}`
+    ).join();
+  }
+
+  /** Sequences that run at the same time. */
+  get maxRunning(): number {
+    return this.placed.plan.limits.n_sequences;
+  }
+
+  /** How it was lost, by a process that ended while nothing was asked of it too. */
+  get loss(): M40Error | undefined {
+    const message = this.cards.find(({ loss }) => loss !== undefined)?.loss;
+    return message === undefined ? undefined : new M40Error("device", message);
+  }
+
+  /** What it does, and has done. */
+  status(): ReplicaStatus {
+    const { pages, freePages, idlePages, slots } = this.pageManager;
+    const scheduled = this.scheduler.status();
+    return {
+      ...scheduled,
+      failed: scheduled.failed ?? this.loss?.message,
+      ...this.scheduler.counts,
+      pages,
+      usedPages: pages - freePages,
+      idlePages,
+      slots: slots?.slots ?? 0,
+      usedSlots: slots === undefined ? 0 : slots.slots - slots.free,
+      idleSlots: slots?.idleSlots ?? 0,
+      restShare: this.pacer?.share,
+      disk: this.disk?.status(),
+    };
+  }
+
+  /** What its cards tell of their memory, temperature, power and clocks. */
+  deviceStates(): Promise<DeviceState[]> {
+    return Promise.all(this.cards.map((card) => card.state()));
+  }
+
+  /** Nothing is asked of its cards any more; evaluations end. */
+  stop(): void {
+    for (const card of this.cards) card.stop();
+    // They may be between two steps for as long as their readers like.
+    this.evaluations.close();
+  }
+
+  /** Waits for what runs, writes to the disk cache what is not there yet, then frees the device. */
+  async close(): Promise<void> {
+    this.stop();
+    await this.scheduler.idle();
+    await this.disk?.close(FLUSH_MS);
+    await this.lock.settle();
+    await this.placed.letGo?.();
+    await Promise.all(this.cards.map((card) => card.close()));
+  }
+}

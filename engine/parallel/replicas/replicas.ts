@@ -1,0 +1,217 @@
+import type { GuardedObserver } from "../../generation/mod.ts";
+import type { EngineCard, PlacedModel, ReplicaState } from "../../loading/mod.ts";
+import type { SchedulerLoss, Sequence, SequenceQueue } from "../../scheduler/mod.ts";
+import type { PageStore } from "../../scheduler/disk/cache/mod.ts";
+import type { ServingOptions } from "../../engine_options.ts";
+import type { M40Error } from "../../errors.ts";
+import { outstandingTokens } from "./choice.ts";
+import type { PlacedReplica } from "./load.ts";
+import { Replica, type ReplicaStatus } from "./replica.ts";
+import { ReplicaQueue } from "./replica_queue.ts";
+import { Revival } from "./revival.ts";
+import { countedBy, diskOf, NOTHING, sumOf } from "./sum.ts";
+
+/** A device and the replica that it has, as long as it has one. */
+interface Place {
+  readonly name: string;
+  /** As it was when the model was there last. */
+  card: Pick<EngineCard, "device" | "memory">;
+  readonly again: (signal: AbortSignal) => Promise<PlacedModel>;
+  replica?: Replica;
+  state: ReplicaState["state"];
+  /** What it was lost by, or could not be loaded again for. */
+  reason?: string;
+  losses: number;
+}
+
+/** The replicas of a model: one without a name, or several behind a queue, of which those that are lost come back. */
+export class Replicas {
+  /** What sequences are put into. */
+  readonly queue: SequenceQueue;
+  private readonly behind?: ReplicaQueue;
+  private readonly places: Place[] = [];
+  private readonly revival: Revival<Replica>;
+  private readonly onReplica: (message: string) => void;
+  /** What replicas have counted that are gone. */
+  private past = NOTHING;
+  private missedPages = 0;
+  /** Pages on disk: those who compute the same bits share them. */
+  private readonly stores = new Set<PageStore>();
+
+  /**
+   * @param loaded One that has all that is known, or several with names.
+   */
+  constructor(
+    loaded: PlacedModel | readonly PlacedReplica[],
+    private readonly serving: ServingOptions,
+    private readonly observed: GuardedObserver,
+  ) {
+    const onReplica = this.onReplica = serving.onReplica ?? (() => {});
+    this.revival = new Revival((error) => onReplica(String(error)));
+    if (!isSeveral(loaded)) {
+      const replica = new Replica(loaded, serving, observed);
+      const again = () => Promise.resolve(loaded);
+      const [card] = replica.cards;
+      this.places.push({ name: card.name, card, again, replica, state: "ready", losses: 0 });
+      this.queue = replica.scheduler;
+      return;
+    }
+    this.queue = this.behind = new ReplicaQueue(
+      serving.maxQueue,
+      (error) => observed.note(error),
+    );
+    for (const { name, again, placed } of loaded) {
+      const place: Place = { name, card: placed.cards[0], again, state: "loading", losses: 0 };
+      this.places.push(place);
+      this.putIn(place, this.create(place, placed));
+    }
+  }
+
+  /** The cards of those that are there. */
+  get cards(): readonly EngineCard[] {
+    return this.there.flatMap(({ cards }) => cards);
+  }
+
+  /** The one with the least to do. */
+  get idlest(): Replica {
+    const tokens = (replica: Replica) => outstandingTokens(replica.scheduler.room.load());
+    return this.there.reduce((a, b) => tokens(b) < tokens(a) ? b : a);
+  }
+
+  /** Each of several by itself; undefined of one. */
+  states(): readonly ReplicaState[] | undefined {
+    if (this.behind === undefined) return undefined;
+    return this.places.map(({ name, state, reason, losses, replica, card }) => {
+      const { device, memory } = card;
+      const { running = 0, waiting = 0, restShare } = replica?.status() ?? {};
+      return {
+        ...{ name, state, reason, losses, restShare, device, memory },
+        sequences: running + waiting,
+        card: state === "ready" ? replica?.cards[0] : undefined,
+      };
+    });
+  }
+
+  /** All of them together. */
+  status(): ReplicaStatus {
+    const { behind, there, past } = this;
+    if (behind === undefined) return there[0].status();
+    // It may be lost while nothing is computed: who asks finds out.
+    behind.findLosses();
+    const each = this.there.map((one) => one.status());
+    const sum = sumOf([...each, past]);
+    const missed = each.reduce((sum, { disk }) => sum + (disk?.missedPages ?? 0), this.missedPages);
+    return {
+      ...sum,
+      waiting: sum.waiting + behind.sequences().length,
+      failed: behind.failed?.message,
+      disk: diskOf(this.stores, missed),
+      lostReplicas: this.places.filter(({ state }) => state !== "ready").map(({ name }) => name),
+    };
+  }
+
+  /** Those that run and wait; of several replicas with the device of the one that each was given to. */
+  sequences(): readonly { readonly sequence: Sequence; readonly device?: string }[] {
+    const given = this.places.flatMap(({ name, replica }) =>
+      (replica?.scheduler.sequences() ?? []).map((sequence) => ({
+        sequence,
+        device: this.behind && name,
+      }))
+    );
+    return [...given, ...(this.behind?.sequences() ?? []).map((sequence) => ({ sequence }))];
+  }
+
+  /** Resolves when nothing runs or waits. */
+  async idle(): Promise<void> {
+    await (this.behind ?? this.there[0].scheduler).idle();
+  }
+
+  /** Nothing is asked of the devices any more. */
+  stop(): void {
+    for (const replica of this.there) replica.stop();
+  }
+
+  /** Frees the devices, when nothing runs or waits. */
+  async close(): Promise<void> {
+    this.stop();
+    await this.idle();
+    await Promise.all([this.revival.close(), ...this.there.map((replica) => replica.close())]);
+  }
+
+  private get there(): Replica[] {
+    return this.places.flatMap(({ replica }) => replica ?? []);
+  }
+
+  private create(place: Place, placed: PlacedModel): Replica {
+    const replica: Replica = new Replica(placed, this.serving, this.observed, {
+      name: place.name,
+      onChange: () => this.behind!.notice(),
+      onLoss: (loss) => this.lose(place, replica, loss),
+    });
+    return replica;
+  }
+
+  private putIn(place: Place, replica: Replica): void {
+    place.replica = replica;
+    [place.card] = replica.cards;
+    place.state = "ready";
+    place.reason = undefined;
+    const { pageStore } = replica.placed;
+    if (pageStore !== undefined) this.stores.add(pageStore);
+    this.behind!.join(replica);
+  }
+
+  /** A replica is lost: the others take over what it had to do, and it is loaded anew. */
+  private lose(place: Place, replica: Replica, loss: SchedulerLoss): void {
+    const behind = this.behind!;
+    behind.lose(replica, loss);
+    const { message } = loss.error;
+    place.losses++;
+    place.state = "lost";
+    place.reason = message;
+    // The last one stays, for who asks what has become of them all.
+    if (behind.failed !== undefined) return void this.revival.close();
+    place.replica = undefined;
+    const status = replica.status();
+    this.past = sumOf([this.past, countedBy(status)]);
+    this.missedPages += status.disk?.missedPages ?? 0;
+    const { length } = this.there;
+    this.onReplica(
+      `A replica was lost, ${message}. ${length} of ${this.places.length} go on; it is loaded anew.`,
+    );
+    this.revival.begin({
+      name: place.name,
+      error: loss.error,
+      remains: replica,
+      load: async (signal) => {
+        const placed = await place.again(signal);
+        try {
+          return this.create(place, placed);
+        } catch (error) {
+          await placed.close();
+          throw error;
+        }
+      },
+      onAttempt: (failed) => this.noteAttempt(place, failed),
+      onReady: (replica) => {
+        this.putIn(place, replica);
+        this.onReplica(`The replica on ${place.name} is there again.`);
+      },
+    });
+  }
+
+  private noteAttempt(place: Place, failed?: M40Error): void {
+    place.state = failed === undefined ? "loading" : "lost";
+    if (failed === undefined) return;
+    place.reason = failed.message;
+    this.onReplica(
+      `The replica on ${place.name} cannot be loaded again, which is tried once more later: ${failed.message}`,
+    );
+  }
+}
+
+function isSeveral(
+  loaded: PlacedModel | readonly PlacedReplica[],
+): loaded is readonly PlacedReplica[] {
+  return Array.isArray(loaded);
+}

@@ -1,0 +1,66 @@
+import { type DiskPagesStatus, noCounts } from "../../scheduler/mod.ts";
+import type { PageStore, PageStoreStatus } from "../../scheduler/disk/cache/mod.ts";
+import type { ReplicaStatus } from "./replica.ts";
+
+/** What is so at present, and goes with a replica; all else has been counted, and stays. */
+const PRESENT = {
+  running: 0,
+  waiting: 0,
+  preempted: 0,
+  pages: 0,
+  usedPages: 0,
+  idlePages: 0,
+  slots: 0,
+  usedSlots: 0,
+  idleSlots: 0,
+};
+
+/** What one that has done nothing has counted. */
+export const NOTHING: ReplicaStatus = {
+  ...PRESENT,
+  ...noCounts(),
+};
+
+/** What stays of a replica that goes. */
+export function countedBy(status: ReplicaStatus): ReplicaStatus {
+  return { ...status, ...PRESENT, failed: undefined, restShare: undefined, disk: undefined };
+}
+
+/** What several are and have done together; the share of the time in which they rest is that of the one that rests most. */
+export function sumOf(all: readonly ReplicaStatus[]): ReplicaStatus {
+  const keys = Object.keys(NOTHING) as (keyof typeof PRESENT)[];
+  const sums = keys.map((key) => [key, all.reduce((sum, one) => sum + one[key], 0)]);
+  const rests = all.flatMap(({ restShare }) => restShare ?? []);
+  return {
+    ...Object.fromEntries(sums) as ReplicaStatus,
+    restShare: rests.length === 0 ? undefined : Math.max(...rests),
+  };
+}
+
+/** What is on disk for several, and has been done for them. */
+export function diskOf(
+  stores: ReadonlySet<PageStore>,
+  missedPages: number,
+): DiskPagesStatus | undefined {
+  const all = [...stores].map((store) => store.status());
+  if (all.length === 0) return undefined;
+  const sum = (key: Exclude<keyof PageStoreStatus, "reads" | "writes">) =>
+    all.reduce((sum, one) => sum + one[key], 0);
+  return {
+    pages: sum("pages"),
+    // All of them see the same folder, each as it was when it looked last.
+    bytes: Math.max(...all.map(({ bytes }) => bytes)),
+    limitBytes: all[0].limitBytes,
+    readPages: sum("readPages"),
+    readBytes: sum("readBytes"),
+    readFailures: sum("readFailures"),
+    damagedPages: sum("damagedPages"),
+    writtenPages: sum("writtenPages"),
+    writtenBytes: sum("writtenBytes"),
+    writeFailures: sum("writeFailures"),
+    removedPages: sum("removedPages"),
+    missedPages,
+    reads: all.every(({ reads }) => reads),
+    writes: all.every(({ writes }) => writes),
+  };
+}

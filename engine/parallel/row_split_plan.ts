@@ -1,0 +1,72 @@
+import type { Context } from "../device/mod.ts";
+import { type MemoryPlan, planMemory, type PlanRequest } from "../memory/mod.ts";
+import type { ModelShape } from "../models/mod.ts";
+import type { Program } from "../program/mod.ts";
+import { asM40Error, M40Error } from "../errors.ts";
+
+/** A card that gets some rows of a model's products. */
+export interface RowSplitCard {
+  /** What it is called, in messages. */
+  readonly name: string;
+  /** Says what things take there. */
+  readonly context: Context;
+  /** Bytes of its memory that are free. */
+  readonly freeBytes: number;
+  /** What it computes. */
+  readonly program: Program;
+}
+
+/** Where the memory of cards goes that have some rows each: their sum, and that of each. */
+export interface RowSplitMemoryPlan {
+  readonly plan: MemoryPlan;
+  readonly cards: readonly MemoryPlan[];
+}
+
+/**
+ * Plans a model whose products' rows are split over cards. Each keeps all pages and states: there are as many as there is
+ * room for on the card that has least.
+ *
+ * @throws {M40Error} As `planMemory` does, with the card's name.
+ */
+export function planRowSplit(
+  cards: readonly RowSplitCard[],
+  shape: ModelShape,
+  request: Omit<PlanRequest, "freeBytes" | "lanes">,
+): RowSplitMemoryPlan {
+  const planned = (asked: Omit<PlanRequest, "freeBytes" | "lanes">) =>
+    cards.map(({ name, context, freeBytes, program }) => {
+      try {
+        return planMemory(context, program, shape, { ...asked, freeBytes });
+      } catch (error) {
+        const { code, message, param } = asM40Error(error);
+        throw new M40Error(code, `${name}: ${message}`, param);
+      }
+    });
+  const least = (plans: readonly MemoryPlan[], value: (plan: MemoryPlan) => number) =>
+    Math.min(...plans.map(value));
+  const contextTokens = least(planned(request), (plan) => plan.contextTokens);
+  const alike = { ...request, contextTokens };
+  const slots = least(planned(alike), (plan) => plan.slots);
+  const withSlots = planned({ ...alike, slots });
+  const pages = least(withSlots, (plan) => plan.pages);
+  const plans = planned({ ...alike, slots, pages });
+  const [first] = plans;
+  if (!plans.every((plan) => plan.pages === first.pages && plan.slots === first.slots)) {
+    throw new M40Error("internal", "cards with rows of one model have other pages or slots");
+  }
+  const sum = (value: (plan: MemoryPlan) => number) =>
+    plans.reduce((total, plan) => total + value(plan), 0);
+  return {
+    plan: {
+      ...first,
+      mostContextTokens: least(plans, (plan) => plan.mostContextTokens),
+      weightBytes: sum((plan) => plan.weightBytes),
+      programBytes: sum((plan) => plan.programBytes),
+      cacheBytes: sum((plan) => plan.cacheBytes),
+      stateBytes: sum((plan) => plan.stateBytes),
+      totalBytes: sum((plan) => plan.totalBytes),
+      leftBytes: sum((plan) => plan.leftBytes),
+    },
+    cards: plans,
+  };
+}

@@ -1,0 +1,87 @@
+import type { Cache, DeviceProgram, StepSequence } from "../device/mod.ts";
+import type { Lane, SchedulerDevice } from "../scheduler/mod.ts";
+import type { StepRows } from "./step_rows.ts";
+
+/** A device that can be asked where a step's time goes, too. */
+export type ProfiledDevice = SchedulerDevice & Pick<DeviceProgram, "profile">;
+
+/** What computes steps. */
+type Steps = Pick<ProfiledDevice, "step" | "run" | "wantsSteps" | "profile">;
+
+/**
+ * A program and what its sequences keep, as those who schedule them see it. Where a model has no attention, its
+ * pages only count tokens and name their beginnings: on the device there are none.
+ *
+ * @param decodeProgram Where there are two lanes, what steps of the lane "decode" are computed by, and those of decode rows
+ * that name none (of a benchmark, say) and fit it; all others by `program`.
+ * @param stepRows Where it is measured what decode steps are run by.
+ */
+export function scheduledDevice(
+  program: DeviceProgram,
+  cache: Cache,
+  decodeProgram?: DeviceProgram,
+  stepRows?: StepRows,
+): ProfiledDevice {
+  const programOf = (sequences: readonly StepSequence[], lane?: Lane): DeviceProgram => {
+    if (decodeProgram === undefined || lane === "prompts") return program;
+    return lane === "decode" || fitsDecoding(sequences, decodeProgram) ? decodeProgram : program;
+  };
+  const step: SchedulerDevice["step"] = (sequences, place) =>
+    programOf(sequences, place?.lane).step(sequences, place?.share);
+  const profile = (sequences: readonly StepSequence[]) => programOf(sequences).profile(sequences);
+  const decoding = decodeProgram ?? program;
+  const slots: Pick<SchedulerDevice, "saveSlots" | "restoreSlots"> = {
+    saveSlots: (slots, memory) => cache.saveSlots(slots, memory),
+    restoreSlots: (slots, memory) => cache.restoreSlots(slots, memory),
+  };
+  const steps: Steps = {
+    step,
+    profile,
+    ...decoding.hasRuns && {
+      step: async (sequences, place) => {
+        const result = await step(sequences, place);
+        if (sequences.every(({ decode }) => decode)) {
+          stepRows?.note(sequences.reduce((sum, { tokens }) => sum + tokens.length, 0));
+        }
+        return result;
+      },
+      run: (sequences, steps, limits, take) => decoding.run(sequences, steps, limits, take),
+      wantsSteps: (rows) => stepRows?.has(rows) ?? false,
+    } satisfies Partial<SchedulerDevice>,
+  };
+  if (cache.desc.n_layers === 0) return { ...withoutPages(steps), ...slots };
+  return {
+    ...steps,
+    copyPages: (from, to) => cache.copyPages(from, to),
+    savePages: (pages, memory) => cache.savePages(pages, memory),
+    restorePages: (pages, memory) => cache.restorePages(pages, memory),
+    ...slots,
+  };
+}
+
+/** What computes steps without pages, for a scheduler that counts some. */
+function withoutPages(
+  { step, run, wantsSteps, profile }: Steps,
+): Omit<ProfiledDevice, "saveSlots" | "restoreSlots"> {
+  const nothing = () => Promise.resolve();
+  const bare = (sequences: readonly StepSequence[]) =>
+    sequences.map((one) => ({ ...one, pages: [] }));
+  return {
+    step: (sequences, place) => step(bare(sequences), place),
+    profile: (sequences) => profile(bare(sequences)),
+    ...run && { run: (sequences, ...rest) => run(bare(sequences), ...rest), wantsSteps },
+    copyPages: nothing,
+    savePages: nothing,
+    restorePages: nothing,
+  };
+}
+
+/** Whether a step is of decode rows alone, no more than a program takes. */
+function fitsDecoding(sequences: readonly StepSequence[], program: DeviceProgram): boolean {
+  const { n_tokens, n_sequences, n_outputs } = program.records.limits;
+  const sum = (count: (one: StepSequence) => number) =>
+    sequences.reduce((all, one) => all + count(one), 0);
+  return sequences.every(({ decode }) => decode) && sequences.length <= n_sequences &&
+    sum(({ tokens }) => tokens.length) <= n_tokens &&
+    sum(({ outputs }) => outputs.length) <= n_outputs;
+}

@@ -1,0 +1,9 @@
+/**
+ * The door of this room: what the rest of the house may use of it.
+ *
+ * @module
+ */
+export type { PaceLimits } from "./pace.ts";
+export { createPacer, Pacer } from "./pacer.ts";
+export { PowerLimiter } from "./power_limiter.ts";
+export { type Energy, PowerMeter } from "./power_meter.ts";

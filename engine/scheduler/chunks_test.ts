@@ -1,0 +1,148 @@
+import { assert, assertEquals } from "@std/assert";
+import type { StepSequence } from "../device/step_block.ts";
+import type { StepResult } from "../device/step_result.ts";
+import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
+import { PageManager } from "./pages/page_manager.ts";
+import { Scheduler } from "./scheduler.ts";
+import { Sequence } from "./sequences/sequence.ts";
+
+const PAGE_TOKENS = 32;
+const STREAMS = 7;
+const PROMPT = 4000;
+const CHUNK_MS = 50;
+/** What a step costs beside prompts, in simulated milliseconds. */
+const DECODE_MS = 12;
+
+/** What a chunk of a prompt costs, in milliseconds. */
+type Cost = (tokens: number, position: number) => number;
+
+/** A device on which a chunk's time depends on its size in one way or another. */
+interface Device {
+  readonly cost: Cost;
+  readonly tileTokens?: readonly number[];
+  /** Of the prompt, at most. */
+  readonly steps: number;
+}
+
+const TILES = [32, 64, 128];
+const TILE_MS: Record<number, number> = { 0: 0, 32: 16, 64: 25, 128: 42 };
+/** A GPU that takes tokens in tiles of three sizes, as an H200 does with a model of 7B. */
+function tiledCost(tokens: number): number {
+  const rest = tokens % 128;
+  const tile = rest === 0 ? 0 : TILES.find((tile) => rest <= tile)!;
+  return Math.floor(tokens / 128) * TILE_MS[128] + TILE_MS[tile];
+}
+
+// A budget that never grew from its first 16 tokens would keep the limit too, and take 250 steps.
+const DEVICES: Record<string, Device> = {
+  "as many times as it has tokens": { cost: (tokens) => 0.4 * tokens, steps: 79 },
+  "hardly more than that of one token": { cost: (tokens) => 20 + 0.02 * tokens, steps: 79 },
+  "more with every token before it": {
+    cost: (tokens, position) => tokens * (0.2 + position / 20_000),
+    steps: 79,
+  },
+  "as long as the tiles that it fills": { cost: tiledCost, tileTokens: TILES, steps: 34 },
+  "as long as the tiles that it fills, and more with every token before it": {
+    cost: (tokens, position) => tiledCost(tokens) + position / 250,
+    tileTokens: TILES,
+    steps: 60,
+  },
+};
+
+/** A device with a clock of its own: a step takes as long as its work is said to. */
+class TimedDevice {
+  now = 1000;
+  readonly steps: { streams: number; promptTokens: number; chunkMs: number }[] = [];
+  /** Called in the middle of a step, with the steps that there were before. */
+  during = (_steps: number) => {};
+  readonly copyPages = () => Promise.resolve();
+  readonly savePages = () => Promise.resolve();
+  readonly restorePages = () => Promise.resolve();
+  readonly saveSlots = () => Promise.resolve();
+  readonly restoreSlots = () => Promise.resolve();
+
+  constructor(private readonly cost: Cost) {}
+
+  step(sequences: readonly StepSequence[]): Promise<StepResult> {
+    const prompts = sequences.filter(({ decode }) => !decode);
+    const chunkMs = prompts.reduce(
+      (sum, { tokens, position }) => sum + this.cost(tokens.length, position),
+      0,
+    );
+    this.during(this.steps.length);
+    this.steps.push({
+      streams: sequences.length - prompts.length,
+      promptTokens: prompts.reduce((sum, { tokens }) => sum + tokens.length, 0),
+      chunkMs,
+    });
+    this.now += DECODE_MS + chunkMs;
+    const outputs = sequences.flatMap(({ outputs }) => outputs)
+      .map(() => ({ status: "ok" as const, sample: { token: 1, logprob: 0, top: [] } }));
+    return Promise.resolve({ outputs });
+  }
+}
+
+function sequence(promptTokens: number, maxTokens: number, first: number): Sequence {
+  return new Sequence({
+    prompt: Array.from({ length: promptTokens }, (_, i) => first + i),
+    maxTokens,
+    sampling: SAMPLING_DEFAULTS,
+    topLogprobs: 0,
+    endTokens: new Set(),
+    listener: { accept: () => true, end() {} },
+  });
+}
+
+for (const [name, { cost, tileTokens, steps }] of Object.entries(DEVICES)) {
+  Deno.test(`a prompt of 4,000 tokens holds up seven streams by one chunk's time at most: a chunk takes ${name}`, async () => {
+    const device = new TimedDevice(cost);
+    const pageManager = new PageManager(1000, PAGE_TOKENS);
+    const scheduler = new Scheduler(device, pageManager, {
+      maxRunning: 8,
+      maxWaiting: 8,
+      stepTokens: 2048,
+      chunkMs: CHUNK_MS,
+      tileTokens,
+      now: () => device.now,
+    });
+    const streams = Array.from({ length: STREAMS }, (_, i) => sequence(4, 2000, 10_000 * (i + 1)));
+    const long = sequence(PROMPT, 10, 5);
+    scheduler.add(...streams);
+    device.during = (begun) => {
+      if (begun === 20) scheduler.add(long);
+      if (long.state === "finished") streams.forEach((stream) => scheduler.cancel(stream));
+    };
+    await scheduler.idle();
+    const chunks = device.steps.slice(21).filter(({ promptTokens }) => promptTokens > 0);
+    assertEquals(chunks.reduce((sum, { promptTokens }) => sum + promptTokens, 0), PROMPT);
+    for (const { streams, chunkMs } of chunks) {
+      assertEquals(streams, STREAMS, "a stream was left out");
+      assert(chunkMs <= CHUNK_MS, `a chunk took ${chunkMs} ms`);
+    }
+    assert(chunks.length <= steps, `the prompt took ${chunks.length} steps`);
+  });
+}
+
+Deno.test("who is cancelled in the middle of a step has no part in the next, and its pages are free by then", async () => {
+  const device = new TimedDevice(() => 1);
+  const pageManager = new PageManager(100, PAGE_TOKENS);
+  const scheduler = new Scheduler(device, pageManager, {
+    maxRunning: 2,
+    maxWaiting: 2,
+    stepTokens: 256,
+    chunkMs: CHUNK_MS,
+    now: () => device.now,
+  });
+  const [first, second] = [sequence(40, 500, 10), sequence(40, 500, 1000)];
+  scheduler.add(first, second);
+  const free: number[] = [];
+  device.during = (steps) => {
+    free.push(pageManager.freePages);
+    if (steps === 4) scheduler.cancel(first);
+    if (steps === 8) scheduler.cancel(second);
+  };
+  await scheduler.idle();
+  assertEquals(device.steps.map(({ streams }) => streams), [0, 2, 2, 2, 2, 1, 1, 1, 1]);
+  assertEquals(free, [96, 96, 96, 96, 96, 98, 98, 98, 98]);
+  assertEquals(pageManager.freePages, 100);
+});

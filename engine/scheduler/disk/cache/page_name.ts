@@ -1,0 +1,56 @@
+import { createHash } from "node:crypto";
+import { MAX_CACHE_GROUPS } from "../../../device/mod.ts";
+
+/**
+ * What a prefix (whole pages of tokens that sequences begin with) is known by on disk, in every process:
+ * the hash of the prefix before it and of its last page's tokens, then how many of these tokens were computed
+ * as prompt rows. The key of no tokens is what the bits depend on beside the tokens: see `identity.ts`.
+ */
+export type PrefixKey = string;
+
+/**
+ * The hash of a prefix that is longer by a page.
+ *
+ * @param before The key of the prefix before it.
+ * @param tokens The page's tokens in decimal, separated by commas.
+ */
+export function prefixHash(before: PrefixKey, tokens: string): string {
+  return createHash("sha256").update(`${before}:${tokens}`).digest("hex");
+}
+
+/** The key of a prefix of a hash. */
+export function prefixKey(hash: string, promptRows: number): PrefixKey {
+  return `${hash}-${promptRows}`;
+}
+
+/** In the place of a group: the state after a prefix's last token, of a model that keeps some. */
+export const STATE_GROUP = MAX_CACHE_GROUPS;
+
+/** One page: the last of a prefix, of one group of layers; or the state after it. */
+export interface PageName {
+  readonly hash: string;
+  readonly promptRows: number;
+  readonly group: number;
+}
+
+/** A page's file name. */
+export function fileName({ hash, promptRows, group }: PageName): string {
+  return `${prefixKey(hash, promptRows)}-${group}.kv`;
+}
+
+/** The page whose file has a name; undefined where it is not a page's. */
+export function pageOf(name: string): PageName | undefined {
+  const match = /^([0-9a-f]{64})-(0|[1-9]\d{0,4})-(0|[1-9]\d?)\.kv$/.exec(name);
+  if (match === null || Number(match[3]) > STATE_GROUP) return undefined;
+  return { hash: match[1], promptRows: Number(match[2]), group: Number(match[3]) };
+}
+
+/** A name for a page's file while it is being written. */
+export function partialName(page: PageName): string {
+  return `${fileName(page)}.${crypto.randomUUID()}.part`;
+}
+
+/** Whether a name is one of {@link partialName}. */
+export function isPartialName(name: string): boolean {
+  return /^[0-9a-f]{64}-\d{1,5}-\d{1,2}\.kv\.[0-9a-f-]{36}\.part$/.test(name);
+}

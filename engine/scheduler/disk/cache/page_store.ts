@@ -1,0 +1,338 @@
+import { join } from "@std/path";
+import { systemReason } from "../../../system_error.ts";
+import type { Files } from "./files.ts";
+import { encodeHeader, headerBytes, isUndamaged } from "./page_file.ts";
+import { PageIndex, type StoredPrefix } from "./page_index.ts";
+import { fileName, type PageName, pageOf, partialName, prefixHash } from "./page_name.ts";
+import { modelFolder, trim } from "./trim.ts";
+
+/** How exactly it is known when a page was last used. */
+const USE_MS = 10 * 60_000;
+/** Of the limit, how much is written before all files are looked at again. */
+const BETWEEN_TRIMS = 1 / 20;
+/** How long nothing is written after a failure, at first and at most, in milliseconds; it doubles. */
+const FIRST_PAUSE_MS = 30_000;
+const LONGEST_PAUSE_MS = 10 * 60_000;
+/** The limit where the disk is full, of what there is: some room is given back, to whoever needs it. */
+const KEPT_WHEN_FULL = 0.9;
+/** After so many failures of the disk in a row nothing more is read. */
+const MOST_READ_FAILURES = 16;
+
+/** What a {@link PageStore} is made from. */
+export interface PageStoreOptions {
+  /** Where everything lies; other processes may use it too. */
+  readonly folder: string;
+  /** What the bits of pages depend on beside their tokens: a SHA-256 in hexadecimal. */
+  readonly identity: string;
+  /** What that is, for a person who looks into the folder. */
+  readonly description?: unknown;
+  readonly pageBytes: number;
+  /** Bytes of all files at most, those of other models included. */
+  readonly limitBytes: number;
+  readonly files: Files;
+  /** Told, in a sentence or two, what goes wrong and what comes of it. */
+  readonly onProblem?: (problem: string) => void;
+  /** Milliseconds that rise; default: `performance.now()`. */
+  readonly now?: () => number;
+}
+
+/** What a {@link PageStore} has, and has done. */
+export interface PageStoreStatus {
+  /** Pages of this model, as far as is known. */
+  readonly pages: number;
+  /** Bytes of all models' files, as far as is known. */
+  readonly bytes: number;
+  readonly limitBytes: number;
+  readonly readPages: number;
+  readonly readBytes: number;
+  /** Pages that could not be read, those that were damaged among them. */
+  readonly readFailures: number;
+  /** Files that were damaged, or not what their names say; they were removed. */
+  readonly damagedPages: number;
+  readonly writtenPages: number;
+  readonly writtenBytes: number;
+  readonly writeFailures: number;
+  /** Pages that were removed to make room. */
+  readonly removedPages: number;
+  /** Whether pages are still read, and written. */
+  readonly reads: boolean;
+  readonly writes: boolean;
+}
+
+/**
+ * KV pages in files, a file a page, and states. A file gets its name when it is complete, and the name says what is in it,
+ * so that processes that share a folder need no lock. Nothing is forced to the disk: what a power cut leaves
+ * of a file is noticed when it is read. Whatever goes wrong, no call fails.
+ */
+export class PageStore {
+  private readonly folder: string;
+  private index = new PageIndex();
+  private readonly sums = {
+    readPages: 0,
+    readBytes: 0,
+    readFailures: 0,
+    damagedPages: 0,
+    writtenPages: 0,
+    writtenBytes: 0,
+    writeFailures: 0,
+    removedPages: 0,
+  };
+  private reads = true;
+  private writes = true;
+  /** From when on a write is tried again, where none is done. */
+  private retryAt = Infinity;
+  private pauseMs = FIRST_PAUSE_MS;
+  private bytes = 0;
+  private bytesSinceTrim = 0;
+  /** Which files were written, or found to be missing or damaged, since all were looked at or while they are. */
+  private readonly changedSinceTrim = new Map<string, boolean>();
+  private failuresInARow = 0;
+  private trimming?: Promise<void>;
+
+  private constructor(private readonly options: PageStoreOptions) {
+    this.folder = join(options.folder, modelFolder(options.identity));
+  }
+
+  /** Finds out what is there. */
+  static async open(options: PageStoreOptions): Promise<PageStore> {
+    const store = new PageStore(options);
+    await store.prepare();
+    return store;
+  }
+
+  /** The key of the prefix of no tokens. */
+  get rootKey(): string {
+    return this.options.identity;
+  }
+
+  get pageBytes(): number {
+    return this.options.pageBytes;
+  }
+
+  /** Whether pages are taken: now and then one is, to see whether it can be written again. */
+  get isWritable(): boolean {
+    return this.writes || (this.reads && this.now() >= this.retryAt);
+  }
+
+  status(): PageStoreStatus {
+    const { bytes, reads, writes, options: { limitBytes } } = this;
+    return { pages: this.index.size, bytes, limitBytes, ...this.sums, reads, writes };
+  }
+
+  /**
+   * What is there of the prefixes that are longer by a page than the one of a key, and their hash.
+   *
+   * @param tokens The page's tokens in decimal, separated by commas.
+   */
+  find(before: string, tokens: string): { hash: string; prefixes: readonly StoredPrefix[] } {
+    const hash = prefixHash(before, tokens);
+    return { hash, prefixes: this.reads ? this.index.prefixes(hash) : [] };
+  }
+
+  /** Whether a page is there, as far as is known. */
+  has(page: PageName): boolean {
+    return this.index.has(page);
+  }
+
+  /**
+   * Reads a page; the answer is whether it is there, undamaged. Else there is anything in `memory`.
+   *
+   * @param place How many pages of tokens come before it.
+   */
+  async read(page: PageName, place: number, memory: Uint8Array): Promise<boolean> {
+    const { files, identity } = this.options;
+    if (!this.reads || !this.index.has(page)) return false;
+    const path = join(this.folder, fileName(page));
+    const header = new Uint8Array(headerBytes(memory.length));
+    const whole = header.length + memory.length;
+    try {
+      const count = await files.read(path, [header, memory]);
+      if (count !== whole || !await isUndamaged(header, identity, page, memory)) {
+        this.sums.damagedPages++;
+        this.noteReadFailure(page);
+        await files.remove(path).catch(() => {});
+        return false;
+      }
+    } catch (error) {
+      this.noteReadFailure(page, error);
+      return false;
+    }
+    this.failuresInARow = 0;
+    this.sums.readPages++;
+    this.sums.readBytes += whole;
+    await this.touch(page, place);
+    return true;
+  }
+
+  /**
+   * Writes a page, where that is possible. The memory must stay as it is until it is done.
+   *
+   * @param place How many pages of tokens come before it.
+   */
+  async write(page: PageName, place: number, memory: Uint8Array): Promise<void> {
+    if (!this.isWritable || this.index.has(page)) return;
+    // Those that come while one is tried are not written.
+    if (!this.writes) this.retryAt = Infinity;
+    const { files, identity, limitBytes } = this.options;
+    const part = join(this.folder, partialName(page));
+    const header = await encodeHeader(identity, page, memory);
+    try {
+      await files.write(part, [header, memory], usedNow(place));
+      await files.rename(part, join(this.folder, fileName(page)));
+    } catch (error) {
+      await files.remove(part).catch(() => {});
+      await this.noteFailedPage(error);
+      return;
+    }
+    this.noteWritten();
+    this.index.add(page);
+    this.changedSinceTrim.set(fileName(page), true);
+    const bytes = header.length + memory.length;
+    this.sums.writtenPages++;
+    this.sums.writtenBytes += bytes;
+    this.bytes += bytes;
+    this.bytesSinceTrim += bytes;
+    const { bytesSinceTrim } = this;
+    if (this.bytes > limitBytes || bytesSinceTrim > BETWEEN_TRIMS * limitBytes) this.startTrim();
+  }
+
+  /** Notes that a page is used, as pages after it are. */
+  async touch(page: PageName, place: number): Promise<void> {
+    if (!this.writes || !this.index.has(page)) return;
+    await this.options.files.touch(join(this.folder, fileName(page)), usedNow(place))
+      .catch(() => {});
+  }
+
+  /** Resolves when nothing is done in the background any more. */
+  async settle(): Promise<void> {
+    await this.trimming;
+  }
+
+  private async prepare(): Promise<void> {
+    const { files, description } = this.options;
+    try {
+      await files.makeFolder(this.folder);
+    } catch (error) {
+      this.noteWriteFailure(error);
+    }
+    try {
+      for (const { name, isFile } of await files.list(this.folder)) {
+        const page = isFile ? pageOf(name) : undefined;
+        if (page !== undefined) this.index.add(page);
+      }
+    } catch (error) {
+      // Without a folder to write to, that it is not there has been said.
+      if (this.writes) this.stopReading(error);
+      return;
+    }
+    if (this.writes && description !== undefined) {
+      const text = JSON.stringify(description, null, 2) + "\n";
+      const path = join(this.folder, "about.json");
+      const known = await files.stat(path).catch(() => undefined);
+      const bytes = new TextEncoder().encode(text);
+      if (known === undefined) await files.write(path, [bytes], Date.now()).catch(() => {});
+    }
+    this.startTrim();
+  }
+
+  private now(): number {
+    return (this.options.now ?? (() => performance.now()))();
+  }
+
+  private startTrim(limitBytes = this.options.limitBytes): void {
+    this.trimming ??= this.trim(limitBytes).finally(() => this.trimming = undefined);
+  }
+
+  private async trim(limitBytes: number): Promise<void> {
+    const { files, folder, identity } = this.options;
+    this.bytesSinceTrim = 0;
+    this.changedSinceTrim.clear();
+    let trimmed;
+    try {
+      trimmed = await trim(files, folder, limitBytes, Date.now());
+    } catch (error) {
+      // Without knowing what there is, nothing may be added.
+      return this.noteWriteFailure(error);
+    }
+    this.bytes = trimmed.bytes + this.bytesSinceTrim;
+    this.sums.removedPages += trimmed.removed.length;
+    // Other processes have added some and removed some.
+    const own = modelFolder(identity);
+    this.index = new PageIndex();
+    for (const { folder, name } of trimmed.kept) if (folder === own) this.index.add(pageOf(name)!);
+    for (const [name, there] of this.changedSinceTrim) {
+      if (there) this.index.add(pageOf(name)!);
+      else this.index.delete(pageOf(name)!);
+    }
+  }
+
+  private noteReadFailure(page: PageName, error?: unknown): void {
+    this.index.delete(page);
+    this.changedSinceTrim.set(fileName(page), false);
+    this.sums.readFailures++;
+    // Another process may have removed it; and one that is damaged says nothing of the others.
+    if (error === undefined || error instanceof Deno.errors.NotFound) return;
+    if (++this.failuresInARow >= MOST_READ_FAILURES) this.stopReading(error);
+  }
+
+  private stopReading(error: unknown): void {
+    if (!this.reads) return;
+    this.reads = false;
+    this.writes = false;
+    this.retryAt = Infinity;
+    this.options.onProblem?.(
+      `The disk cache is off: ${this.folder} cannot be read: ${systemReason(error)}. ` +
+        "Prompts are computed; a restart tries it again.",
+    );
+  }
+
+  private async noteFailedPage(error: unknown): Promise<void> {
+    if (!(error instanceof Deno.errors.NotFound)) return this.noteWriteFailure(error);
+    // Somebody has removed the folder, which may be done at any time.
+    this.sums.writeFailures++;
+    if (!this.writes) this.retryAt = this.now();
+    await this.options.files.makeFolder(this.folder).catch((error) => this.noteWriteFailure(error));
+  }
+
+  private noteWriteFailure(error: unknown): void {
+    this.sums.writeFailures++;
+    const wasOff = !this.writes;
+    this.writes = false;
+    this.retryAt = this.now() + this.pauseMs;
+    this.pauseMs = Math.min(2 * this.pauseMs, LONGEST_PAUSE_MS);
+    // The pages that were not used for longest are worth less than what cannot be written.
+    if (isFull(error) && this.bytes > 0) this.startTrim(KEPT_WHEN_FULL * this.bytes);
+    if (wasOff) return;
+    this.options.onProblem?.(
+      `Nothing is written to the disk cache for now: ${this.folder} cannot be written to: ` +
+        `${systemReason(error)}. What is there is still read; it is tried again in ` +
+        `${FIRST_PAUSE_MS / 1000} s, then less often.`,
+    );
+  }
+
+  private noteWritten(): void {
+    this.pauseMs = FIRST_PAUSE_MS;
+    if (this.writes) return;
+    this.writes = this.reads;
+    this.options.onProblem?.(`The disk cache is written to again: ${this.folder}.`);
+  }
+}
+
+/**
+ * When a page was used, if that is now. All pages of a prefix that are used in one {@link USE_MS} have the same
+ * time, less a millisecond for each page before them: so of a prefix the end goes before the beginning.
+ */
+function usedNow(place: number): number {
+  return USE_MS * currentUse() - place;
+}
+
+/** A number that rises each time {@link USE_MS} have passed: who was used in it need not be noted again. */
+export function currentUse(): number {
+  return Math.floor(Date.now() / USE_MS);
+}
+
+/** Whether a disk, or what somebody may have of it, is full. */
+function isFull(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return code === "ENOSPC" || code === "EDQUOT";
+}

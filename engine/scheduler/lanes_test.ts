@@ -1,0 +1,246 @@
+import { assert, assertEquals } from "@std/assert";
+import type { StepSequence } from "../device/step_block.ts";
+import type { StepResult } from "../device/step_result.ts";
+import { M40Error } from "../errors.ts";
+import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
+import type { Lane, StepPlace } from "./sequences/lane.ts";
+import { PageManager } from "./pages/page_manager.ts";
+import { Scheduler } from "./scheduler.ts";
+import { Sequence } from "./sequences/sequence.ts";
+
+const PAGE_TOKENS = 4;
+
+/** A step that the test ends. */
+interface Given {
+  readonly sequences: readonly StepSequence[];
+  readonly place: StepPlace;
+  readonly end: () => void;
+  readonly fail: (error: Error) => void;
+}
+
+/** A device with two lanes whose steps end when they are told to. */
+class LanedDevice {
+  /** The step that is under way in each lane. */
+  readonly underWay = new Map<Lane, Given>();
+  readonly copyPages = () => Promise.resolve();
+  readonly savePages = () => Promise.resolve();
+  readonly restorePages = () => Promise.resolve();
+  readonly saveSlots = () => Promise.resolve();
+  readonly restoreSlots = () => Promise.resolve();
+
+  step(sequences: readonly StepSequence[], place?: StepPlace): Promise<StepResult> {
+    const { lane } = place!;
+    assert(!this.underWay.has(lane), "two steps in one lane");
+    const outputs = sequences.flatMap(({ outputs }) => outputs)
+      .map(() => ({ status: "ok" as const, sample: { token: 1, logprob: 0, top: [] } }));
+    return new Promise((resolve, reject) => {
+      const over = () => this.underWay.delete(lane);
+      const end = () => (over(), resolve({ outputs }));
+      const fail = (error: Error) => (over(), reject(error));
+      this.underWay.set(lane, { sequences, place: place!, end, fail });
+    });
+  }
+
+  /** The step under way in a lane; fails where there is none. */
+  in(lane: Lane): Given {
+    const given = this.underWay.get(lane);
+    assert(given !== undefined, `nothing is under way in the lane of ${lane}`);
+    return given;
+  }
+}
+
+class Life {
+  readonly device = new LanedDevice();
+  readonly pages: PageManager;
+  readonly scheduler: Scheduler;
+  readonly ends = new Map<Sequence, unknown>();
+
+  constructor(pages = 100) {
+    this.pages = new PageManager(pages, PAGE_TOKENS);
+    this.scheduler = new Scheduler(this.device, this.pages, {
+      maxRunning: 8,
+      maxWaiting: 8,
+      stepTokens: 16,
+      stepOutputs: 12,
+      chunkMs: 50,
+      lanes: { decodeTokens: 12, prefillShare: 0.25 },
+    });
+  }
+
+  /** Somebody arrives; each prompt is of tokens of its own. */
+  arrive(promptTokens: number, maxTokens = 100): Sequence {
+    const first = 1000 * (1 + this.ends.size + this.scheduler.sequences().length);
+    const sequence: Sequence = new Sequence({
+      prompt: Array.from({ length: promptTokens }, (_, i) => first + i),
+      maxTokens,
+      sampling: SAMPLING_DEFAULTS,
+      topLogprobs: 0,
+      endTokens: new Set(),
+      listener: {
+        accept: () => true,
+        end: (error) => void this.ends.set(sequence, error),
+      },
+    });
+    this.scheduler.add(sequence);
+    return sequence;
+  }
+
+  /** Somebody who decodes. */
+  async decoder(maxTokens = 100): Promise<Sequence> {
+    const sequence = this.arrive(3, maxTokens);
+    await settle();
+    while (!sequence.drawsNext) {
+      this.device.in("prompts").end();
+      await settle();
+    }
+    return sequence;
+  }
+
+  async endStep(lane: Lane): Promise<void> {
+    this.device.in(lane).end();
+    await settle();
+  }
+
+  /** Ends whatever goes on. */
+  async close(): Promise<void> {
+    this.scheduler.sequences().forEach((sequence) => this.scheduler.cancel(sequence));
+    for (const { end } of [...this.device.underWay.values()]) end();
+    await this.scheduler.idle();
+    assertEquals(this.pages.freePages, this.pages.pages, "pages were lost");
+  }
+}
+
+/** Until nothing happens any more by itself. */
+async function settle(): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve));
+}
+
+Deno.test("those who decode go on while a prompt is computed, which joins them at a step's border", async () => {
+  const life = new Life();
+  const { device } = life;
+  const stream = await life.decoder();
+  const long = life.arrive(40);
+  await settle();
+  assertEquals(device.in("prompts").sequences[0].tokens.length, 16);
+  const before = stream.drawn;
+  for (let i = 0; i < 5; i++) await life.endStep("decode");
+  assertEquals([stream.drawn - before, long.computed], [5, 0]);
+  for (const computed of [16, 32, 40]) {
+    await life.endStep("prompts");
+    assertEquals(long.computed, computed);
+  }
+  assertEquals(device.underWay.has("prompts"), false);
+  assertEquals(device.in("decode").sequences.length, 1);
+  await life.endStep("decode");
+  assertEquals(device.in("decode").sequences.length, 2);
+  await life.close();
+});
+
+Deno.test("a prompt takes its share of the device while others decode, and all of it alone", async () => {
+  const life = new Life();
+  const first = life.arrive(20);
+  await settle();
+  assertEquals(life.device.in("prompts").place.share, 1);
+  await life.endStep("prompts");
+  assertEquals(life.device.in("prompts").place.share, 1);
+  await life.endStep("prompts");
+  assert(first.drawsNext);
+  life.arrive(20);
+  await settle();
+  assertEquals(life.device.in("prompts").place.share, 0.25);
+  life.scheduler.cancel(first);
+  await life.endStep("prompts");
+  assertEquals(life.device.in("prompts").place.share, 1);
+  await life.close();
+});
+
+for (const [failing, other] of [["decode", "prompts"], ["prompts", "decode"]] as const) {
+  Deno.test(`a step that fails in the lane of ${failing} ends those in it, and nobody in the other`, async () => {
+    const life = new Life();
+    const stream = await life.decoder();
+    const long = life.arrive(40);
+    await settle();
+    const [ended, goesOn] = failing === "decode" ? [stream, long] : [long, stream];
+    const failure = new M40Error("internal", "a step failed");
+    life.device.in(failing).fail(failure);
+    await settle();
+    assertEquals([...life.ends], [[ended, failure]]);
+    const computed = goesOn.computed;
+    await life.endStep(other);
+    assert(goesOn.computed > computed);
+    await life.close();
+  });
+
+  Deno.test(`a device that is lost in the lane of ${failing} ends everybody, though the other's step goes on`, async () => {
+    const life = new Life();
+    const sequences = [await life.decoder(), life.arrive(40)];
+    await settle();
+    const loss = new M40Error("device", "lost");
+    life.device.in(failing).fail(loss);
+    await settle();
+    assertEquals([...life.ends], sequences.map((one) => [one, loss]));
+    assertEquals(life.scheduler.status().failed, "lost");
+    assert(life.pages.freePages < life.pages.pages, "the other's step has its pages still");
+    life.device.in(other).fail(loss);
+    await life.close();
+  });
+}
+
+Deno.test("pages of one who is cancelled are nobody's until its step is over", async () => {
+  const life = new Life(8);
+  await life.decoder(12);
+  const long = life.arrive(16, 1);
+  await settle();
+  const free = life.pages.freePages;
+  life.scheduler.cancel(long);
+  assertEquals([life.ends.has(long), life.pages.freePages], [true, free]);
+  life.arrive(16, 1);
+  await life.endStep("decode");
+  assertEquals(
+    life.scheduler.status().waiting,
+    1,
+    "it was let in, to pages that are being written",
+  );
+  await life.endStep("prompts");
+  assertEquals(life.scheduler.status().waiting, 0);
+  await life.close();
+});
+
+Deno.test("who needs the pages of a prompt that is being computed waits for that step, and nobody else gives way", async () => {
+  const life = new Life(8);
+  const { device, scheduler: { counts } } = life;
+  const streams = [await life.decoder(12), await life.decoder(12)];
+  const long = life.arrive(16, 1);
+  await settle();
+  while (counts.preemptions === 0) await life.endStep("decode");
+  assertEquals(long.state, "preempted");
+  // Who has a page goes on as far as that goes.
+  while (device.underWay.has("decode")) await life.endStep("decode");
+  assertEquals(counts.preemptions, 1);
+  assert(streams.every(({ runs }) => runs));
+  const drawn = streams.map(({ drawn }) => drawn);
+  await life.endStep("prompts");
+  for (let i = 0; i < 2; i++) await life.endStep("decode");
+  assert(streams.every((one, i) => one.drawn > drawn[i]), "somebody still waits");
+  await life.close();
+});
+
+Deno.test("while all decode, nothing is decided on the lane of prompts between two steps; whoever arrives is let in", async () => {
+  const life = new Life();
+  await life.decoder();
+  await life.endStep("decode");
+  const planner = life.scheduler["planner"];
+  const plan = planner.plan.bind(planner);
+  const planned: (Lane | undefined)[] = [];
+  planner.plan = (lane) => {
+    planned.push(lane);
+    return plan(lane);
+  };
+  for (let i = 0; i < 3; i++) await life.endStep("decode");
+  assertEquals(planned, ["decode", "decode", "decode"]);
+  const arrived = life.arrive(3);
+  await settle();
+  await life.endStep("prompts");
+  assert(arrived.drawsNext);
+  await life.close();
+});

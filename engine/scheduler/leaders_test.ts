@@ -1,0 +1,91 @@
+import { assertEquals } from "@std/assert";
+import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
+import { Waiting } from "../parallel/replicas/waiting.ts";
+import { PageManager } from "./pages/page_manager.ts";
+import { PageMoves } from "./pages/page_moves.ts";
+import { noCounts } from "./report.ts";
+import { Roster } from "./sequences/roster.ts";
+import { Sequence } from "./sequences/sequence.ts";
+import { SlotManager } from "./pages/slot_manager.ts";
+import { States } from "./pages/states.ts";
+
+// What a sequence keeps for others with the same prompt, of a model that keeps states.
+
+const PAGE_TOKENS = 4;
+const PAGES = 8;
+/** No page ends there: what is kept before its last token is kept for its followers alone. */
+const PROMPT = [1, 2, 3, 4, 5, 6, 7];
+
+function sequenceOf(leader?: Sequence): Sequence {
+  return new Sequence({
+    prompt: PROMPT,
+    maxTokens: 10,
+    sampling: SAMPLING_DEFAULTS,
+    topLogprobs: 0,
+    endTokens: new Set(),
+    listener: { accept: () => true, end() {} },
+    leader,
+  });
+}
+
+/** A leader that is let in, and its followers, who wait. */
+function begin(followers: number) {
+  const slots = new SlotManager(4);
+  const pageManager = new PageManager(PAGES, PAGE_TOKENS, undefined, slots);
+  const moves = new PageMoves({
+    copyPages: () => Promise.resolve(),
+    savePages: () => Promise.resolve(),
+    restorePages: () => Promise.resolve(),
+    saveSlots: () => Promise.resolve(),
+    restoreSlots: () => Promise.resolve(),
+  });
+  const states = new States(pageManager, slots, moves);
+  const roster = new Roster(
+    ...[pageManager, moves, 4, PAGES * PAGE_TOKENS, noCounts()] as const,
+    ...[undefined, undefined, states] as const,
+  );
+  const leader = sequenceOf();
+  const others = Array.from({ length: followers }, () => sequenceOf(leader));
+  for (const sequence of [leader, ...others]) roster.arrive(sequence, 0);
+  assertEquals([roster.admit(0), roster.admit(0)], [leader, undefined]);
+  /** Computes the leader's prompt; where its steps end. */
+  const compute = () => {
+    const ends: number[] = [];
+    while (leader.computed < PROMPT.length) {
+      const count = states.cut(leader, PROMPT.length - leader.computed);
+      roster.reserve(leader, count);
+      roster.advance(leader, count);
+      ends.push(leader.computed);
+    }
+    return ends;
+  };
+  return { roster, slots, leader, others, compute };
+}
+
+Deno.test("a leader keeps the state before its last token while somebody waits for it, and none when the last one has gone", () => {
+  const { roster, slots, leader, others: [first, second], compute } = begin(2);
+  roster.finish(first);
+  assertEquals([compute(), leader.startSlot !== undefined], [[4, 6, 7], true]);
+  const before = slots.free;
+  roster.finish(second);
+  assertEquals([leader.startSlot, slots.free], [undefined, before + 1]);
+});
+
+Deno.test("a leader whose followers have all gone before it came to its last token keeps no state and has no step end for them", () => {
+  const { roster, slots, leader, others, compute } = begin(2);
+  const alone = begin(0);
+  assertEquals(alone.compute(), [4, 7]);
+  for (const follower of others) roster.finish(follower);
+  assertEquals(compute(), [4, 7]);
+  assertEquals([leader.startSlot, slots.free], [undefined, alone.slots.free]);
+});
+
+Deno.test("a leader whose followers have gone while all waited for a replica leads nobody there", () => {
+  const leader = sequenceOf();
+  const [first, second] = [sequenceOf(leader), sequenceOf(leader)];
+  const waiting = new Waiting([leader, first, second]);
+  waiting.drop(second);
+  assertEquals(leader.leads, true);
+  waiting.drop(first);
+  assertEquals([leader.leads, waiting.sequences], [false, [leader]]);
+});

@@ -1,0 +1,126 @@
+import { assertEquals } from "@std/assert";
+import { M40Error } from "../errors.ts";
+import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
+import { PageManager } from "./pages/page_manager.ts";
+import { HostPages } from "./pages/host_pages.ts";
+import { PageMoves } from "./pages/page_moves.ts";
+import { noCounts } from "./report.ts";
+import { Roster } from "./sequences/roster.ts";
+import { Sequence } from "./sequences/sequence.ts";
+
+const PAGE_TOKENS = 4;
+const PAGES = 8;
+
+/** Moves pages, or fails at what it is told to. */
+class Mover {
+  failing = new Set<string>();
+  readonly done: string[] = [];
+  readonly copyPages = (from: Uint32Array, to: Uint32Array) => this.move(`copy ${from} to ${to}`);
+  readonly savePages = (pages: Uint32Array) => this.move(`save ${pages}`);
+  readonly restorePages = (pages: Uint32Array) => this.move(`restore ${pages}`);
+  readonly saveSlots = (slots: Uint32Array) => this.move(`save slot ${slots}`);
+  readonly restoreSlots = (slots: Uint32Array) => this.move(`restore slot ${slots}`);
+
+  private move(what: string): Promise<void> {
+    const [kind] = what.split(" ");
+    if (this.failing.has(kind)) return Promise.reject(new M40Error("internal", `no ${kind}`));
+    this.done.push(what);
+    return Promise.resolve();
+  }
+}
+
+function sequenceOf(length: number, first: number, leader?: Sequence): Sequence {
+  return new Sequence({
+    prompt: leader?.prompt ?? Array.from({ length }, (_, i) => first + i),
+    maxTokens: 10,
+    sampling: SAMPLING_DEFAULTS,
+    topLogprobs: 0,
+    endTokens: new Set(),
+    listener: { accept: () => true, end() {} },
+    leader,
+  });
+}
+
+Deno.test("one who shares pages of a leader that did not come back is computed again, though it moved none", async () => {
+  const pageManager = new PageManager(PAGES, PAGE_TOKENS);
+  const mover = new Mover();
+  const moves = new PageMoves(mover);
+  const host = new HostPages(new Uint8Array(PAGES), 1);
+  const counts = noCounts();
+  const roster = new Roster(pageManager, moves, 4, PAGES * PAGE_TOKENS, counts, host);
+  const [older, leader] = [sequenceOf(4, 100), sequenceOf(6, 0)];
+  const follower = sequenceOf(6, 0, leader);
+  for (const sequence of [older, leader, follower]) roster.arrive(sequence, 0);
+  // The leader computes its prompt, draws a token, and gives way to one that came before it.
+  for (const sequence of [older, leader]) {
+    assertEquals(roster.admit(0), sequence);
+    roster.reserve(sequence, sequence.prompt.length);
+    roster.advance(sequence, sequence.prompt.length);
+    sequence.append({ token: 7, logprob: 0, top: [] });
+  }
+  assertEquals(roster.reserve(older, PAGES * PAGE_TOKENS - 4), true);
+  assertEquals([leader.state, leader.saved?.count], ["preempted", 2]);
+  assertEquals((await moves.run()).sequences.size, 0);
+  roster.finish(older);
+  // It comes back, and its follower takes over its pages, before anything was moved.
+  assertEquals([roster.admit(0), roster.admit(0)], [leader, follower]);
+  assertEquals(follower.pages, leader.pages);
+  mover.failing.add("restore");
+  const lost = await moves.run();
+  assertEquals([...lost.sequences], [leader]);
+  roster.recover(lost);
+  for (const sequence of [leader, follower]) {
+    assertEquals([sequence.state, sequence.computed, sequence.pages], ["preempted", 0, []]);
+  }
+  assertEquals(follower.leader, undefined);
+  // Of the page that the leader had published before, nothing was lost.
+  assertEquals([pageManager.freePages, host.usage.saved], [PAGES, 0]);
+  assertEquals(counts.recomputations, 2);
+});
+
+Deno.test("copies are one call, but where one reads or writes what another writes", async () => {
+  const mover = new Mover();
+  const moves = new PageMoves(mover);
+  const [a, b, c] = [sequenceOf(1, 0), sequenceOf(1, 1), sequenceOf(1, 2)];
+  moves.copy(a, [0], [1]);
+  moves.copy(b, [0], [2]);
+  moves.copy(c, [2], [3]);
+  moves.save(a, [1], new Uint8Array(1));
+  moves.copy(b, [4], [1]);
+  assertEquals([...(await moves.run()).sequences], []);
+  assertEquals(mover.done, ["copy 0,0 to 1,2", "copy 2 to 3", "save 1", "copy 4 to 1"]);
+  assertEquals(moves.isEmpty, true);
+});
+
+Deno.test("slots are moved among the pages, in the order of what was decided; a state that did not come back is not saved", async () => {
+  const mover = new Mover();
+  const moves = new PageMoves(mover);
+  const [a, b] = [sequenceOf(1, 0), sequenceOf(1, 1)];
+  moves.saveSlot(a, 3, new Uint8Array(1));
+  moves.save(a, [3], new Uint8Array(1));
+  moves.restoreSlot(b, 3, new Uint8Array(1));
+  assertEquals([...(await moves.run()).sequences], []);
+  assertEquals(mover.done.splice(0), ["save slot 3", "save 3", "restore slot 3"]);
+  mover.failing.add("restore");
+  moves.restoreSlot(b, 2, new Uint8Array(1));
+  moves.copy(a, [2], [1]);
+  moves.saveSlot(b, 2, new Uint8Array(1));
+  const lost = await moves.run();
+  assertEquals([[...lost.sequences], [...lost.pages]], [[b], []]);
+  // Page 2 is none of slot 2's concern.
+  assertEquals(mover.done, ["copy 2 to 1"]);
+});
+
+Deno.test("what reads pages that could not be written is lost too, until they are written again", async () => {
+  const mover = new Mover();
+  const moves = new PageMoves(mover);
+  const [a, b, c] = [sequenceOf(1, 0), sequenceOf(1, 1), sequenceOf(1, 2)];
+  mover.failing.add("restore");
+  moves.restore(a, [0, 1], new Uint8Array(2));
+  moves.copy(b, [1], [2]);
+  moves.copy(c, [3], [1]);
+  const lost = await moves.run();
+  assertEquals([...lost.sequences], [a, b]);
+  assertEquals([...lost.pages], [0, 2]);
+  assertEquals(mover.done, ["copy 3 to 1"]);
+});

@@ -1,0 +1,110 @@
+import { assertEquals } from "@std/assert";
+import { PageManager } from "./page_manager.ts";
+import { ROOT_PREFIX } from "./prefix_tree.ts";
+import { SlotManager } from "./slot_manager.ts";
+
+const PAGE_TOKENS = 4;
+const TOKENS = Array.from({ length: 41 }, (_, i) => i);
+
+/** Keeps a state that nobody goes on from; what is let go is noted. */
+function keep(slots: SlotManager, gone: number[], passing = false): number {
+  const slot = slots.allocate()!;
+  assertEquals(slots.keep(slot, { passing, onForget: () => gone.push(slot) }), true);
+  slots.release(slot);
+  return slot;
+}
+
+Deno.test("a state that others go on from, or that is kept, is not written", () => {
+  const slots = new SlotManager(2);
+  const slot = slots.allocate()!;
+  assertEquals(slots.isWritable(slot), true);
+  slots.share(slot);
+  assertEquals([slots.isWritable(slot), slots.makeWritable(slot)], [false, false]);
+  slots.release(slot);
+  const gone: number[] = [];
+  assertEquals(slots.keep(slot, { passing: false, onForget: () => gone.push(slot) }), true);
+  assertEquals(slots.isWritable(slot), false);
+  // Its one holder may do without.
+  assertEquals([slots.makeWritable(slot), gone], [true, [slot]]);
+  slots.release(slot);
+  assertEquals([slots.free, slots.idleSlots], [2, 0]);
+});
+
+Deno.test("kept states go when their slots are needed: of the midst of prompts first, then least recently used", () => {
+  const slots = new SlotManager(4);
+  const gone: number[] = [];
+  const first = keep(slots, gone);
+  const second = keep(slots, gone);
+  const passing = keep(slots, gone, true);
+  // Somebody goes on from the first, and is done.
+  slots.share(first);
+  slots.release(first);
+  const taken = [slots.allocate(), slots.allocate()];
+  assertEquals(gone, [passing]);
+  taken.push(slots.allocate());
+  assertEquals(gone, [passing, second]);
+  slots.share(first);
+  assertEquals(slots.allocate(), undefined);
+  slots.release(first);
+  taken.push(slots.allocate());
+  assertEquals(gone, [passing, second, first]);
+  assertEquals(slots.free, 0);
+  for (const slot of taken) slots.release(slot!);
+  assertEquals(slots.free, 4);
+});
+
+Deno.test("a state of the midst of a prompt is not kept where one of a prompt's end would go for it", () => {
+  const slots = new SlotManager(3);
+  const gone: number[] = [];
+  const own = slots.allocate()!;
+  keep(slots, gone);
+  const state = { passing: true, onForget: () => gone.push(own) };
+  const other = slots.allocate()!;
+  assertEquals(slots.keep(own, state), false);
+  slots.release(other);
+  assertEquals(slots.keep(own, state), true);
+  assertEquals(gone, []);
+});
+
+Deno.test("a state that is let go while somebody goes on from it stays kept", () => {
+  const slots = new SlotManager(1);
+  const gone: number[] = [];
+  const slot = keep(slots, gone);
+  slots.share(slot);
+  slots.letGo(slot);
+  assertEquals(gone, []);
+  slots.release(slot);
+  slots.letGo(slot);
+  assertEquals([gone, slots.free, slots.idleSlots], [[slot], 1, 0]);
+});
+
+Deno.test("a prompt takes over pages up to the last one after which there is a state", () => {
+  const slots = new SlotManager(3);
+  const pageManager = new PageManager(10, PAGE_TOKENS, undefined, slots);
+  const pages = pageManager.allocate(10)!;
+  let prefix = ROOT_PREFIX;
+  const prefixes = pages.map((page, i) =>
+    prefix = pageManager.publish([page], prefix, TOKENS, i * PAGE_TOKENS, PAGE_TOKENS)!
+  );
+  pageManager.release(pages);
+  assertEquals(pageManager.match(TOKENS).length, 0);
+  for (const length of [3, 7]) {
+    const slot = slots.allocate()!;
+    assertEquals(pageManager.keepState(prefixes[length - 1], slot, false), true);
+    assertEquals(pageManager.keepState(prefixes[length - 1], slot, false), false);
+    slots.release(slot);
+  }
+  assertEquals(pageManager.match(TOKENS).length, 7);
+  assertEquals(pageManager.match(TOKENS.slice(0, 28)).length, 3);
+  // The state of the shorter one was used longer ago.
+  const taken = [slots.allocate(), slots.allocate()];
+  assertEquals(pageManager.match(TOKENS.slice(0, 28)).length, 0);
+  assertEquals(pageManager.match(TOKENS).length, 7);
+  // A prefix is known as long as its state is kept, also when its pages are gone.
+  pageManager.release(pageManager.allocate(10)!);
+  assertEquals(pageManager.match(TOKENS).length, 0);
+  assertEquals(prefixes[6].slot !== undefined, true);
+  slots.allocate();
+  assertEquals(prefixes[6].slot, undefined);
+  assertEquals(taken.includes(undefined), false);
+});

@@ -1,0 +1,205 @@
+import { NONE, type RunLimits, type StepSequence } from "../../device/mod.ts";
+import type { HostPages } from "./host_pages.ts";
+import type { PageManager } from "./page_manager.ts";
+import type { PageMoves } from "./page_moves.ts";
+import type { Sequence } from "../sequences/sequence.ts";
+import type { SlotManager } from "./slot_manager.ts";
+
+/**
+ * The states of the sequences of a {@link Roster}, where a model keeps some beside K and V.
+ *
+ * A state is that after a sequence's computed tokens, no others: it cannot be cut as pages can. A step reads
+ * it from one slot and writes it to the same, or to another where the old one is still wanted: others go on
+ * from it, it is kept under a prefix that ends there, or guesses may be wrong.
+ */
+export class States {
+  /** @param host Where sequences that give way keep their states; without it they are computed again. */
+  constructor(
+    private readonly pageManager: PageManager,
+    private readonly slots: SlotManager,
+    private readonly moves: PageMoves,
+    private readonly host?: HostPages,
+  ) {}
+
+  /** Whether there is a slot for somebody who comes in. */
+  get hasRoom(): boolean {
+    return this.slots.free > 0;
+  }
+
+  /** Whether slots were given up that a step still uses: there will be some when it is over. */
+  get comes(): boolean {
+    return this.slots.holds.coming > 0;
+  }
+
+  /**
+   * How many tokens of a sequence a step computes, of so many at most: one step ends at the last page border
+   * of the prompt, where the state is kept for prompts that begin alike, and one before its last token, where
+   * others wait to go on from there.
+   */
+  cut(sequence: Sequence, most: number): number {
+    const { computed, prompt, leads } = sequence;
+    const ends = [this.lastBorder(sequence), ...(leads ? [prompt.length - 1] : [])];
+    const next = ends.find((end) => computed < end);
+    return next === undefined ? most : Math.min(most, next - computed);
+  }
+
+  /** A sequence goes on from the state in a slot, where there is one. */
+  takeOver(sequence: Sequence, slot: number | undefined): void {
+    sequence.slot = slot;
+    if (slot !== undefined) this.slots.share(slot);
+  }
+
+  /**
+   * Sees to it that the next step has a slot to write a sequence's state to; whether there was one.
+   *
+   * @param apart Whether the state before the step must stay as it is.
+   */
+  reserve(sequence: Sequence, apart = false): boolean {
+    const { slot, nextSlot } = sequence;
+    if (nextSlot !== undefined) return true;
+    if (!apart && slot !== undefined && this.slots.isWritable(slot)) return true;
+    sequence.nextSlot = this.slots.allocate();
+    if (sequence.nextSlot !== undefined) return true;
+    if (apart) return false;
+    // Rather than that somebody gives way, a state is not kept.
+    if (sequence.startSlot !== undefined) {
+      this.dropStart(sequence);
+      return this.reserve(sequence);
+    }
+    return slot !== undefined && this.slots.makeWritable(slot);
+  }
+
+  /**
+   * How many steps of a run there can be, one token each, of so many that a sequence would take part in: those to the page
+   * border where its state would have to be kept a second time. One that goes on behind the first has a slot for that
+   * afterwards; where none can be had, its steps end there.
+   */
+  reserveRun(sequence: Sequence, steps: number): number {
+    const toBorder = this.stepsToBorder(sequence);
+    if (steps <= toBorder) return steps;
+    sequence.laterSlot ??= this.slots.allocate();
+    if (sequence.laterSlot === undefined) return toBorder;
+    return Math.min(steps, toBorder + this.pageManager.pageTokens);
+  }
+
+  /** Where a run that is about to begin writes a sequence's state behind the next page border, if it is to go on there. */
+  laterOf(sequence: Sequence): RunLimits["later"] {
+    const { laterSlot } = sequence;
+    if (laterSlot === undefined) return undefined;
+    return { slot: laterSlot, from: this.stepsToBorder(sequence) };
+  }
+
+  /** There are no more steps of a run: the slot is given back that it would have gone on in. */
+  endRun(sequence: Sequence): void {
+    const { laterSlot } = sequence;
+    sequence.laterSlot = undefined;
+    if (laterSlot !== undefined) this.slots.release(laterSlot);
+  }
+
+  /** Tokens from those that are computed to the next page border, at least one. */
+  private stepsToBorder({ computed }: Sequence): number {
+    const { pageTokens } = this.pageManager;
+    return pageTokens - computed % pageTokens;
+  }
+
+  /** A step has computed a sequence up to `computed`, and written its state. */
+  advance(sequence: Sequence): void {
+    const { slot, nextSlot } = sequence;
+    if (nextSlot !== undefined) {
+      sequence.slot = nextSlot;
+      sequence.nextSlot = undefined;
+      if (slot !== undefined) this.slots.release(slot);
+    }
+    this.keep(sequence);
+    if (sequence.laterSlot !== undefined && sequence.computed % this.pageManager.pageTokens === 0) {
+      // A run writes there from here on.
+      sequence.nextSlot = sequence.laterSlot;
+      sequence.laterSlot = undefined;
+    }
+    if (sequence.leads && sequence.computed === sequence.prompt.length - 1) {
+      sequence.startSlot = sequence.slot!;
+      this.slots.share(sequence.startSlot);
+    }
+  }
+
+  /** Nobody waits any more to go on from before the last token of a sequence's prompt. */
+  dropStart(sequence: Sequence): void {
+    const { startSlot } = sequence;
+    sequence.startSlot = undefined;
+    if (startSlot !== undefined) this.slots.release(startSlot);
+  }
+
+  /** A step has computed guesses that were wrong: the state is that before it, and its tokens come again. */
+  retreat(sequence: Sequence): void {
+    sequence.uncomputed = sequence.left - 1;
+  }
+
+  /** A sequence needs no state any more. */
+  release(sequence: Sequence): void {
+    this.dropStart(sequence);
+    this.endRun(sequence);
+    const { slot, nextSlot } = sequence;
+    sequence.slot = sequence.nextSlot = undefined;
+    if (slot !== undefined) this.slots.release(slot);
+    if (nextSlot !== undefined) this.slots.release(nextSlot);
+  }
+
+  /** A sequence's state goes to host memory; whether there was room for it. */
+  save(sequence: Sequence): boolean {
+    const { slot } = sequence;
+    if (slot === undefined) return false;
+    sequence.savedState = this.host?.allocate(1);
+    if (sequence.savedState === undefined) return false;
+    this.moves.saveSlot(sequence, slot, this.host!.bytesOf(sequence.savedState));
+    return true;
+  }
+
+  /** It comes back; there is a slot for it. */
+  bringBack(sequence: Sequence): void {
+    sequence.slot = this.slots.allocate()!;
+    this.moves.restoreSlot(sequence, sequence.slot, this.host!.bytesOf(sequence.savedState!));
+    this.dropSaved(sequence);
+  }
+
+  /** Nothing comes of a sequence any more: the last state that was kept of its answer stays. */
+  finish({ answered }: Sequence): void {
+    if (answered?.slot !== undefined) this.pageManager.onKeepState?.(answered);
+  }
+
+  /** A state in host memory is of no use any more. */
+  dropSaved(sequence: Sequence): void {
+    if (sequence.savedState) this.host!.release(sequence.savedState);
+    sequence.savedState = undefined;
+  }
+
+  /** The last page border before the last token of a sequence's prompt, which somebody has to compute. */
+  private lastBorder({ prompt }: Sequence): number {
+    const last = prompt.length - 1;
+    return last - last % this.pageManager.pageTokens;
+  }
+
+  /**
+   * Keeps a state at a page border: the one that a prompt ends with, those that chunks of it end with where
+   * there is room, and the newest of an answer, as a conversation goes on from its end.
+   */
+  private keep(sequence: Sequence): void {
+    const { computed, prefixes, prompt } = sequence;
+    if (computed % this.pageManager.pageTokens !== 0) return;
+    const prefix = prefixes[computed / this.pageManager.pageTokens - 1];
+    if (prefix === undefined) return;
+    const passing = computed < this.lastBorder(sequence);
+    if (!this.pageManager.keepState(prefix, sequence.slot!, passing)) return;
+    if (computed < prompt.length) {
+      if (!passing) this.pageManager.onKeepState?.(prefix);
+      return;
+    }
+    if (sequence.answered?.slot !== undefined) this.slots.letGo(sequence.answered.slot);
+    sequence.answered = prefix;
+  }
+}
+
+/** The slots of a sequence's next step; undefined where it has none. */
+export function stepStates({ slot, nextSlot }: Sequence): StepSequence["states"] {
+  const to = nextSlot ?? slot;
+  return to === undefined ? undefined : { from: slot ?? NONE, to };
+}

@@ -1,0 +1,139 @@
+/** What a device rests between the steps of a scheduler, by a clock that the test moves. */
+import { assert, assertEquals } from "@std/assert";
+import type { StepSequence } from "../device/step_block.ts";
+import type { StepResult } from "../device/step_result.ts";
+import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
+import type { StepPlace } from "./sequences/lane.ts";
+import { PageManager } from "./pages/page_manager.ts";
+import { Rests } from "./sequences/rests.ts";
+import { Scheduler } from "./scheduler.ts";
+import type { SchedulerOptions } from "./scheduler_options.ts";
+import { Sequence } from "./sequences/sequence.ts";
+
+const LANES = { decodeTokens: 12, prefillShare: 0.25 };
+
+/** Whatever only waits for promises goes on. */
+const settle = () => new Promise((resolve) => setTimeout(resolve));
+
+/** A scheduler whose device ends a step when it is told to. */
+class Life {
+  time = 0;
+  /** Milliseconds that steps have taken, and that were told to who decides on rests. */
+  computedMs = 0;
+  toldMs = 0;
+  drawn = 0;
+  readonly scheduler: Scheduler;
+  private readonly underWay: (() => void)[] = [];
+
+  constructor(options: Partial<SchedulerOptions>, rest: () => Promise<number>) {
+    const nothing = () => Promise.resolve();
+    const step = (sequences: readonly StepSequence[], _?: StepPlace) => {
+      const start = this.time;
+      const outputs = sequences.flatMap(({ outputs }) => outputs)
+        .map(() => ({ status: "ok" as const, sample: { token: 1, logprob: 0, top: [] } }));
+      return new Promise<StepResult>((resolve) => {
+        this.underWay.push(() => (this.computedMs += this.time - start, resolve({ outputs })));
+      });
+    };
+    const device = {
+      step,
+      copyPages: nothing,
+      savePages: nothing,
+      restorePages: nothing,
+      saveSlots: nothing,
+      restoreSlots: nothing,
+    };
+    this.scheduler = new Scheduler(device, new PageManager(100, 4), {
+      maxRunning: 8,
+      maxWaiting: 8,
+      stepTokens: 64,
+      stepOutputs: 12,
+      chunkMs: 50,
+      now: () => this.time,
+      rest: (stepMs) => (this.toldMs += stepMs, rest()),
+      ...options,
+    });
+  }
+
+  ask(maxTokens: number, prompt = 3): void {
+    this.scheduler.add(
+      new Sequence({
+        prompt: Array.from({ length: prompt }, (_, i) => 10 + i + this.drawn),
+        maxTokens,
+        sampling: SAMPLING_DEFAULTS,
+        topLogprobs: 0,
+        endTokens: new Set(),
+        listener: { accept: () => (this.drawn++, true), end: () => {} },
+      }),
+    );
+  }
+
+  /** The step that began first ends after so many milliseconds; false where none is under way. */
+  async endStep(milliseconds: number): Promise<boolean> {
+    await settle();
+    const end = this.underWay.shift();
+    this.time += milliseconds;
+    end?.();
+    await settle();
+    return end !== undefined;
+  }
+}
+
+for (const [name, options] of [["one lane", {}], ["two lanes", { lanes: LANES }]] as const) {
+  Deno.test(`a device with ${name} rests for each step once, for as long as it took`, async () => {
+    const life = new Life(options, () => Promise.resolve(0));
+    life.ask(8);
+    for (let i = 0; await life.endStep(i % 2 === 0 ? 5 : 90); i++) {
+      if (i === 3) life.ask(4);
+    }
+    await life.scheduler.idle();
+    // The last one is rested for when there is work again.
+    life.ask(1);
+    await settle();
+    assertEquals(life.toldMs, life.computedMs);
+    assert(life.toldMs > 100);
+    await life.endStep(1);
+    await life.scheduler.idle();
+  });
+}
+
+Deno.test("what was drawn is told before the device rests", async () => {
+  const waiting: (() => void)[] = [];
+  const life = new Life({}, () => new Promise((resolve) => waiting.push(() => resolve(0))));
+  life.ask(3);
+  for (let steps = 0; steps < 3; steps++) {
+    await settle();
+    assertEquals(life.drawn, steps, "before the rest after a step");
+    waiting.shift()!();
+    await life.endStep(10);
+  }
+  assertEquals(life.drawn, 3);
+  for (const end of waiting) end();
+  await life.scheduler.idle();
+});
+
+Deno.test("what two lanes rest at the same time counts once", async () => {
+  let time = 100;
+  const ends: ((rested: number) => void)[] = [];
+  const rests = new Rests(2, () => new Promise((resolve) => ends.push(resolve)), () => time);
+  const both = [rests.before(0)];
+  time += 30;
+  both.push(rests.before(1));
+  ends[0](50);
+  ends[1](50);
+  // From 100 to 150, and from 130 to 180.
+  assertEquals(await Promise.all(both), [50, 30]);
+  time = 500;
+  const alone = rests.before(0);
+  ends[2](20);
+  assertEquals(await alone, 20);
+});
+
+Deno.test("a replica with two lanes takes whole steps of prompts, whoever decodes", async () => {
+  const life = new Life({ lanes: LANES }, () => Promise.resolve(0));
+  life.ask(10);
+  await life.endStep(40);
+  assertEquals(life.scheduler.promptBudget, 64);
+  while (await life.endStep(40));
+  await life.scheduler.idle();
+});

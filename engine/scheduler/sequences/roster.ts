@@ -1,0 +1,421 @@
+import { type Beginning, beginningOf } from "../pages/beginning.ts";
+import type { PageManager } from "../pages/page_manager.ts";
+import { NO_PAGE, pagesIn } from "../pages/page_layout.ts";
+import type { HostPages } from "../pages/host_pages.ts";
+import type { PageFetches } from "../pages/page_fetches.ts";
+import type { LostPages, PageMoves } from "../pages/page_moves.ts";
+import { ROOT_PREFIX } from "../pages/prefix_tree.ts";
+import type { SchedulerCounts } from "../report.ts";
+import type { Sequence } from "./sequence.ts";
+import type { States } from "../pages/states.ts";
+
+/**
+ * The sequences that run and those that wait, and the KV pages and states that they hold: who is let in, who
+ * gets pages, and who gives way when there are none. It alone changes what state a sequence is in.
+ *
+ * First come, first served: the sequence that came last gives way, and comes back before anyone who came
+ * after it.
+ */
+export class Roster {
+  private waitingSequences: Sequence[] = [];
+  private runningSequences: Sequence[] = [];
+  private arrivals = 0;
+
+  /**
+   * @param moves Where it notes what has to be done to pages before the next step.
+   * @param maxRunning Sequences that run at the same time.
+   * @param stepTokens Tokens of one step at most.
+   * @param counts Where it adds what it does.
+   * @param host Where sequences that give way keep their pages; without it they are computed again.
+   * @param fetches Brings pages from disk for those who wait.
+   * @param states What sequences keep beside K and V, where they do.
+   */
+  constructor(
+    private readonly pageManager: PageManager,
+    private readonly moves: PageMoves,
+    private readonly maxRunning: number,
+    private readonly stepTokens: number,
+    private readonly counts: SchedulerCounts,
+    private readonly host?: HostPages,
+    private readonly fetches?: PageFetches,
+    private readonly states?: States,
+  ) {}
+
+  /** Those that are waiting or preempted, in the order of their arrival. */
+  get waiting(): readonly Sequence[] {
+    return this.waitingSequences;
+  }
+
+  /** Those that are prefilling or decoding, in the order of their arrival. */
+  get running(): readonly Sequence[] {
+    return this.runningSequences;
+  }
+
+  /** How many of those waiting had begun and gave way to others. */
+  get preempted(): number {
+    return this.waitingSequences.filter(({ state }) => state === "preempted").length;
+  }
+
+  /** A sequence arrives, and waits. */
+  arrive(sequence: Sequence, now: number): void {
+    sequence.arrival = this.arrivals++;
+    sequence.arrivedAt = now;
+    this.waitingSequences.push(sequence);
+  }
+
+  /** A sequence that has waited elsewhere waits here from now on. */
+  receive(sequence: Sequence): void {
+    insert(this.waitingSequences, sequence);
+  }
+
+  /** A sequence goes elsewhere: it has nothing here any more, and is computed again there, in the same way. */
+  surrender(sequence: Sequence): void {
+    if (!remove(this.waitingSequences, sequence)) {
+      remove(this.runningSequences, sequence);
+      sequence.become("preempted");
+    }
+    this.releasePages(sequence);
+    this.dropSaved(sequence);
+    this.fetches?.forget(sequence);
+    // Whom it follows may go another way.
+    sequence.leader = sequence.answered = undefined;
+    sequence.leads = false;
+    sequence.forgetComputed();
+  }
+
+  /**
+   * Lets the first of those waiting in, if there is a place and there are pages. Those whose pages come from
+   * disk hold nobody up, nor do those who gave way in the midst of a step that is not over.
+   */
+  admit(now: number): Sequence | undefined {
+    if (this.runningSequences.length >= this.maxRunning) return undefined;
+    for (const sequence of this.waitingSequences) {
+      const { leader, saved } = sequence;
+      if (sequence.stepsUnderWay > 0) continue;
+      const ready = leader === undefined || leader.drawn > 0 || leader.state === "finished";
+      if (!ready || this.fetches?.isFetching(sequence)) continue;
+      const outcome = saved ? this.bringBack(sequence) : this.takeOver(sequence);
+      if (outcome === "fetching") continue;
+      return outcome ? this.letIn(sequence, now) : undefined;
+    }
+    return undefined;
+  }
+
+  private letIn(sequence: Sequence, now: number): Sequence {
+    sequence.admittedAt ??= now;
+    remove(this.waitingSequences, sequence);
+    insert(this.runningSequences, sequence);
+    this.dismiss(sequence.leader);
+    sequence.become(sequence.computed < sequence.prompt.length ? "prefilling" : "decoding");
+    return sequence;
+  }
+
+  /** A sequence's pages come back from host memory, and its state, if there is room for them. */
+  private bringBack(sequence: Sequence): boolean {
+    const saved = sequence.saved!;
+    if (saved.count + this.spare > this.pageManager.freePages) return false;
+    if (this.states?.hasRoom === false) return false;
+    this.states?.bringBack(sequence);
+    const pages = this.pageManager.allocate(saved.count)!;
+    sequence.pages = this.pageManager.layout.tableOf(pages, sequence.computed);
+    if (saved.count > 0) this.moves.restore(sequence, pages, this.host!.bytesOf(saved));
+    this.dropSaved(sequence);
+    return true;
+  }
+
+  /**
+   * A sequence takes over pages that hold its beginning, if there is room for the others that it needs, and
+   * no more of them are on disk.
+   */
+  private takeOver(sequence: Sequence): boolean | "fetching" {
+    const { pageManager, states } = this;
+    if (states?.hasRoom === false) return false;
+    const { leader, tokens } = sequence;
+    const begins = sequence.state === "waiting";
+    const ofLeader = begins && leader?.state === "decoding" &&
+        (states === undefined || leader.startSlot !== undefined)
+      ? beginningOf(leader, pageManager.layout)
+      : undefined;
+    const { pages, prefixes } = ofLeader ?? this.findBeginning(sequence);
+    const shared = pagesIn(pages);
+    if (this.pagesBeside(pages, tokens.length) + this.spare > pageManager.freePagesBeside(shared)) {
+      return false;
+    }
+    if (ofLeader === undefined && this.awaitsPages(sequence)) return "fetching";
+    pageManager.share(shared);
+    sequence.pages = pages;
+    sequence.prefixes = prefixes;
+    states?.takeOver(sequence, ofLeader ? leader!.startSlot : prefixes[prefixes.length - 1]?.slot);
+    sequence.match = undefined;
+    if (ofLeader) sequence.noteDecodedLike(leader!);
+    else if (begins) this.noteDecoded(sequence);
+    sequence.computed = Math.min(pages[0].length * pageManager.pageTokens, tokens.length - 1);
+    if (begins) sequence.cached = sequence.computed;
+    this.counts.queriedTokens += tokens.length;
+    this.counts.cachedTokens += sequence.computed;
+    return true;
+  }
+
+  /** How many pages a sequence of so many tokens needs beside those that it shares. */
+  pagesBeside(shared: readonly (readonly number[])[], tokens: number): number {
+    const { layout, pageTokens } = this.pageManager;
+    const all = Math.ceil(tokens / pageTokens);
+    return shared.reduce((sum, pages, group) => {
+      const held = pages.reduce((count, page) => count + (page === NO_PAGE ? 0 : 1), 0);
+      const most = layout.mostOfGroup(group, tokens, this.stepTokens) - held;
+      return sum + Math.min(all - pages.length, Math.max(0, most));
+    }, 0);
+  }
+
+  /** Whether a sequence waits for more of its beginning from disk than {@link findBeginning} has found. */
+  private awaitsPages(sequence: Sequence): boolean {
+    if (sequence.computesAll) return false;
+    return this.fetches?.awaits(sequence, sequence.match!, this.accepted(sequence)) ?? false;
+  }
+
+  /** What a sequence can take over: who begins, what there is; who goes on, only what is as its own was before. */
+  accepted(sequence: Sequence): undefined | ((index: number, rows: number) => boolean) {
+    if (sequence.state === "waiting") return undefined;
+    const { pageTokens } = this.pageManager;
+    return (index, promptRows) =>
+      promptRows === sequence.promptRows(index * pageTokens, (index + 1) * pageTokens);
+  }
+
+  /** What is published. */
+  private findBeginning(sequence: Sequence): Beginning {
+    const { pageManager } = this;
+    if (sequence.computesAll) {
+      return { pages: pageManager.layout.groups.map(() => []), prefixes: [] };
+    }
+    const accepts = this.accepted(sequence);
+    const match = sequence.match = pageManager.match(sequence.tokens, sequence.match, accepts);
+    return { pages: pageManager.pagesOf(match), prefixes: match.prefixes.slice(0, match.length) };
+  }
+
+  /** Notes which tokens of the pages that a sequence has taken over had been decoded. */
+  private noteDecoded(sequence: Sequence): void {
+    const { pageTokens } = this.pageManager;
+    sequence.prefixes.forEach((prefix, i) => {
+      const start = i * pageTokens;
+      sequence.noteDecoded(start + prefix!.promptRows, start + pageTokens);
+    });
+  }
+
+  /** Pages that are left to those who run, one of each group each, before a new one may come in. */
+  get spare(): number {
+    return this.runningSequences.length * this.pageManager.layout.groups.length;
+  }
+
+  /**
+   * Sees to it that a sequence can write its next `count` tokens and its state: gets pages, and copies those
+   * that are shared. Where there are none, the youngest gives way (if `force`, which may be this one); where it takes
+   * part in another lane's step, that has to be over first, and the answer is false.
+   *
+   * @param guesses Whether some of the tokens may be wrong.
+   */
+  reserve(sequence: Sequence, count: number, force = true, guesses = false): boolean {
+    if (!sequence.runs) return false;
+    while (this.states?.reserve(sequence, guesses) === false) {
+      if (!force || this.states.comes || !this.makeRoom(sequence)) return false;
+    }
+    const { pageTokens } = this.pageManager;
+    const end = Math.ceil((sequence.begun + count) / pageTokens);
+    const first = Math.floor(sequence.begun / pageTokens);
+    const shared: { readonly pages: number[]; readonly index: number }[] = [];
+    let needed = 0;
+    for (const pages of sequence.pages) {
+      for (let index = first; index < Math.min(end, pages.length); index++) {
+        if (!this.pageManager.isWritable(pages[index])) shared.push({ pages, index });
+      }
+      needed += Math.max(0, end - pages.length);
+    }
+    needed += shared.length;
+    if (needed === 0) return true;
+    let fresh = this.pageManager.allocate(needed);
+    while (fresh === undefined) {
+      if (!force) return false;
+      if (this.fetches?.giveWay()) {
+        fresh = this.pageManager.allocate(needed);
+        continue;
+      }
+      // Who gives way in the midst of a step has pages to give when it is over: nobody else has to before that.
+      const { freePages, holds } = this.pageManager;
+      if (holds.coming > 0 && needed <= freePages + holds.coming) return false;
+      if (!this.makeRoom(sequence)) return false;
+      fresh = this.pageManager.allocate(needed);
+    }
+    if (shared.length > 0) {
+      const copies = fresh.splice(0, shared.length);
+      const originals = shared.map(({ pages, index }) => pages[index]);
+      this.moves.copy(sequence, originals, copies);
+      shared.forEach(({ pages, index }, n) => pages[index] = copies[n]);
+      this.pageManager.release(originals);
+    }
+    for (const pages of sequence.pages) {
+      pages.push(...fresh.splice(0, Math.max(0, end - pages.length)));
+    }
+    return true;
+  }
+
+  /** The youngest gives way to a sequence; whether that was another. */
+  private makeRoom(sequence: Sequence): boolean {
+    const youngest = this.runningSequences[this.runningSequences.length - 1];
+    this.preempt(youngest);
+    return youngest !== sequence;
+  }
+
+  /** Takes a sequence's pages away; it waits, before all that came after it. */
+  private preempt(sequence: Sequence): void {
+    this.counts.preemptions++;
+    const { host, states } = this;
+    // A step that is not over overwrites its state.
+    const keeps = sequence.computed > 0 &&
+      (states === undefined || sequence.stepsUnderWay === 0 || sequence.nextSlot !== undefined);
+    const needed = this.pageManager.layout.needed(sequence.pages, sequence.computed);
+    sequence.saved = keeps ? host?.allocate(needed.length) : undefined;
+    if (sequence.saved && states?.save(sequence) === false) this.dropSaved(sequence);
+    const { saved } = sequence;
+    if (saved && saved.count > 0) this.moves.save(sequence, needed, host!.bytesOf(saved));
+    this.pause(sequence);
+    if (saved === undefined) this.forget(sequence);
+  }
+
+  /** Those whose pages were lost are computed again, and so are those who shared them. */
+  recover(lost: LostPages): void {
+    const sharing = this.runningSequences.filter(({ pages }) =>
+      pages.some((own) => own.some((page) => lost.pages.has(page)))
+    );
+    for (const sequence of new Set([...lost.sequences, ...sharing])) {
+      if (sequence.state === "finished") continue;
+      // To copy what its leader has could fail again.
+      const { leader } = sequence;
+      sequence.leader = undefined;
+      this.dismiss(leader);
+      if (sequence.runs) this.pause(sequence);
+      this.dropSaved(sequence);
+      this.forget(sequence);
+    }
+  }
+
+  /** A sequence runs no more and holds no pages; it waits, before all that came after it. */
+  private pause(sequence: Sequence): void {
+    remove(this.runningSequences, sequence);
+    insert(this.waitingSequences, sequence);
+    sequence.become("preempted");
+    sequence.underWay = 0;
+    this.releasePages(sequence);
+  }
+
+  private forget(sequence: Sequence): void {
+    if (sequence.computed > 0) this.counts.recomputations++;
+    sequence.forgetComputed();
+    this.fetches?.allowAgain(sequence);
+  }
+
+  /**
+   * A step has computed so many more tokens of a sequence: others may take over the pages that it filled,
+   * and those that its next tokens do not need are given back.
+   */
+  advance(sequence: Sequence, count: number): void {
+    const before = sequence.computed;
+    sequence.computed += count;
+    sequence.uncomputed = Math.max(0, sequence.uncomputed - count);
+    if (sequence.state === "prefilling" && sequence.computed >= sequence.prompt.length) {
+      sequence.become("decoding");
+    }
+    this.publish(sequence);
+    this.states?.advance(sequence);
+    this.releaseBehind(sequence, before);
+  }
+
+  private publish(sequence: Sequence): void {
+    const { pageTokens } = this.pageManager;
+    const { prefixes, pages, tokens } = sequence;
+    while ((prefixes.length + 1) * pageTokens <= sequence.computed) {
+      const index = prefixes.length;
+      const before = index === 0 ? ROOT_PREFIX : prefixes[index - 1];
+      if (before === undefined) return;
+      const start = index * pageTokens;
+      const rows = sequence.promptRows(start, start + pageTokens);
+      const full = pages.map((own) => own[index]);
+      prefixes.push(this.pageManager.publish(full, before, tokens, start, rows));
+    }
+  }
+
+  /** Gives back the pages behind the windows that were not when so many tokens were computed. */
+  private releaseBehind({ pages, computed }: Sequence, before: number): void {
+    const { layout } = this.pageManager;
+    for (const [group, own] of pages.entries()) {
+      const first = layout.firstPage(group, before);
+      const end = Math.min(layout.firstPage(group, computed), own.length);
+      if (first >= end) continue;
+      this.pageManager.release(own.slice(first, end));
+      own.fill(NO_PAGE, first, end);
+    }
+  }
+
+  /** Gives back pages that were reserved for guesses that were wrong, or for steps that will not be. */
+  trim(sequence: Sequence): void {
+    const used = Math.ceil(sequence.tokens.length / this.pageManager.pageTokens);
+    for (const pages of sequence.pages) {
+      if (pages.length > used) this.pageManager.release(pages.splice(used));
+    }
+  }
+
+  /**
+   * Nothing comes of a sequence any more. Its pages are free at once, also while a step computes it, where
+   * what the device does next waits for that step; else {@link StepHolds} keeps them until it is over.
+   */
+  finish(sequence: Sequence): void {
+    if (!remove(this.runningSequences, sequence)) remove(this.waitingSequences, sequence);
+    sequence.become("finished");
+    this.releasePages(sequence);
+    this.states?.finish(sequence);
+    this.dropSaved(sequence);
+    this.fetches?.forget(sequence);
+    sequence.match = undefined;
+    if (sequence.drawn === 0) this.appointLeader(sequence);
+    this.dismiss(sequence.leader);
+  }
+
+  /** Where a leader ends before it has computed its prompt, the first of its followers leads the others. */
+  private appointLeader(former: Sequence): void {
+    const [heir, ...others] = this.waitingSequences.filter(({ leader }) => leader === former);
+    if (heir === undefined) return;
+    heir.leader = undefined;
+    for (const other of others) other.leader = heir;
+    heir.leads = others.length > 0;
+  }
+
+  /** A leader keeps nothing for its followers where none of them waits any more, and has no step end for them. */
+  private dismiss(leader: Sequence | undefined): void {
+    if (!leader?.leads || this.waitingSequences.some((one) => one.leader === leader)) return;
+    leader.leads = false;
+    this.states?.dropStart(leader);
+  }
+
+  private releasePages(sequence: Sequence): void {
+    this.pageManager.release(pagesIn(sequence.pages));
+    sequence.pages = [];
+    this.states?.release(sequence);
+  }
+
+  private dropSaved(sequence: Sequence): void {
+    if (sequence.saved) this.host!.release(sequence.saved);
+    sequence.saved = undefined;
+    this.states?.dropSaved(sequence);
+  }
+}
+
+/** Puts a sequence where its arrival belongs. */
+function insert(list: Sequence[], sequence: Sequence): void {
+  const place = list.findIndex(({ arrival }) => arrival > sequence.arrival);
+  list.splice(place < 0 ? list.length : place, 0, sequence);
+}
+
+/** Takes a sequence out; the answer is whether it was there. */
+function remove(list: Sequence[], sequence: Sequence): boolean {
+  const place = list.indexOf(sequence);
+  if (place >= 0) list.splice(place, 1);
+  return place >= 0;
+}

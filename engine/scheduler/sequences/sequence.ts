@@ -1,0 +1,297 @@
+import type { Sample, StepSampling } from "../../device/mod.ts";
+import { SequenceSampling, type SequenceSamplingOptions } from "../../sampling/mod.ts";
+import type { Match } from "../pages/page_manager.ts";
+import type { Prefix } from "../pages/prefix_tree.ts";
+import type { SavedPages } from "../pages/host_pages.ts";
+import { checkTransition, type SequenceState } from "./sequence_state.ts";
+
+/** Who is told what becomes of a sequence. What it throws ends its own sequence and no other. */
+export interface SequenceListener {
+  /** A token was drawn; the answer is whether the listener wants more. */
+  accept(sample: Sample): boolean;
+  /** The sequence is complete, was cancelled, or failed with `error`: told once, and nothing comes after it. */
+  end(error?: unknown): void;
+}
+
+/** Hidden states that a sequence gives in the place of drawn tokens. */
+export interface WantedHidden {
+  /** Of which tokens of its prompt. */
+  readonly of: "last" | "all";
+  /** Gets them in the order of their tokens: [hidden size] each, overwritten by the next step. */
+  readonly take: (values: Float32Array) => void;
+}
+
+/** What a sequence is made from. After its end tokens nothing more is drawn. */
+export interface SequenceOptions extends SequenceSamplingOptions {
+  /** How many tokens are drawn at most. */
+  readonly maxTokens: number;
+  readonly listener: SequenceListener;
+  /** A sequence with the same prompt, whose pages are taken over when it has computed them. */
+  readonly leader?: Sequence;
+  /**
+   * Guesses at most so many of the tokens that come after `tokens`. They are computed with the last token,
+   * and those that would have been drawn anyway are taken in together; what is drawn is the same.
+   */
+  readonly guess?: (tokens: readonly number[], most: number) => readonly number[];
+  /** It ends with its prompt, and nothing is drawn. */
+  readonly hidden?: WantedHidden;
+  /**
+   * Whether every token needs its log-probabilities: then none is taken in that was not drawn, though it be the
+   * only one allowed. Default true.
+   */
+  readonly logprobs?: boolean;
+}
+
+/** Rows that are computed alike. */
+export interface Rows {
+  readonly count: number;
+  /** Whether they are decode rows; else they are prompt rows. */
+  readonly decode: boolean;
+}
+
+/** A prompt and the tokens that follow it, on their way through the scheduler. */
+export class Sequence {
+  readonly prompt: readonly number[];
+  readonly maxTokens: number;
+  /** Whom it waits for, to take over what that one has computed of the same prompt. */
+  leader?: Sequence;
+  /** Whether others wait for it so. */
+  leads = false;
+  readonly guess?: SequenceOptions["guess"];
+  readonly hidden?: WantedHidden;
+  /** Of how many tokens of its prompt the hidden states were taken, where those of all are wanted. */
+  hiddenTaken = 0;
+  /** The prompt, then what was drawn. */
+  readonly tokens: readonly number[];
+  /** How many of the tokens have their K and V in its pages. */
+  computed = 0;
+  /** How many tokens of its prompt others had computed when it was first let in. */
+  cached = 0;
+  /**
+   * The KV pages that it holds: of each group of layers one a page of tokens, in their order, `NO_PAGE`
+   * where none of its tokens to come needs it. Empty while it holds none.
+   */
+  pages: number[][] = [];
+  /**
+   * What its published pages stand for, each with those before it; see {@link PageManager}. An undefined
+   * last one: no page from there on is published, as {@link PageManager.publish} says.
+   */
+  prefixes: (Prefix | undefined)[] = [];
+  /** What is published of its beginning, as far as it was looked for while it waits. */
+  match?: Match;
+  /** The slot with its state after its computed tokens, where its model keeps states and any are computed. */
+  slot?: number;
+  /** The slot that the next step writes its state to, where that is not the same. */
+  nextSlot?: number;
+  /** The slot that a run writes its state to behind the next page border, where the one there is kept. */
+  laterSlot?: number;
+  /** The slot with its state before the last token of its prompt, which those whose leader it is begin with. */
+  startSlot?: number;
+  /** The last prefix in its answer whose state is kept for those who go on from there. */
+  answered?: Prefix;
+  /**
+   * How many tokens before the last are not computed, though it draws one in each step: those that were the
+   * only ones allowed and needed no step, and those that were taken in with a guess after them that was wrong,
+   * as a state is taken in with all guesses or none.
+   */
+  uncomputed = 0;
+  /** How many steps that are not over it takes part in, also where it runs no more. */
+  stepsUnderWay = 0;
+  /** How many tokens those compute, as far as it has not given way meanwhile: its next part comes after them. */
+  underWay = 0;
+  /** Its pages in host memory, and its state there, while it has given way to others. */
+  saved?: SavedPages;
+  savedState?: SavedPages;
+  /** When it arrived: what came earlier is served earlier. Set by the scheduler. */
+  arrival = 0;
+  /** When that was, and when it was first let in, in milliseconds of `performance.now()`. */
+  arrivedAt = 0;
+  admittedAt?: number;
+  private current: SequenceState = "waiting";
+  /** Absent once it was told of the end. */
+  private listener?: SequenceListener;
+  /** Parts of the prompt, rising, that were taken over from sequences that had decoded them. */
+  private decodedParts: { readonly start: number; readonly end: number }[] = [];
+  /** After these nothing more is drawn. */
+  readonly endTokens: ReadonlySet<number>;
+  private readonly sampler: SequenceSampling;
+  private readonly logprobs: boolean;
+
+  constructor(options: SequenceOptions) {
+    this.prompt = options.prompt;
+    this.maxTokens = options.maxTokens;
+    this.listener = options.listener;
+    this.hidden = options.hidden;
+    this.leader = options.leader;
+    if (this.leader) this.leader.leads = true;
+    this.endTokens = options.endTokens;
+    this.sampler = new SequenceSampling(options);
+    this.tokens = this.sampler.tokens;
+    this.logprobs = options.logprobs ?? true;
+    if (this.sampler.canGuess) {
+      this.guess = options.guess ??
+        (options.steering?.guess && ((_, most) => this.sampler.guess(most)));
+    }
+  }
+
+  get state(): SequenceState {
+    return this.current;
+  }
+
+  /** Goes to another state; the scheduler's {@link Roster} alone says when. */
+  become(state: SequenceState): void {
+    checkTransition(this.current, state);
+    this.current = state;
+  }
+
+  /** Whether it takes part in steps. */
+  get runs(): boolean {
+    return this.current === "prefilling" || this.current === "decoding";
+  }
+
+  /** Tokens drawn so far. */
+  get drawn(): number {
+    return this.tokens.length - this.prompt.length;
+  }
+
+  /** Tokens that the sequence can grow to. */
+  get maxLength(): number {
+    return this.prompt.length + this.maxTokens;
+  }
+
+  /** How many of the tokens are computed, or will be by steps that have begun. */
+  get begun(): number {
+    return this.computed + this.underWay;
+  }
+
+  /** Tokens that no step has begun to compute: one while it decodes, more where some are computed again. */
+  get left(): number {
+    return this.tokens.length - this.begun;
+  }
+
+  /**
+   * Whether another step may begin with it: with parts of a prompt also while the ones before are computed, but where
+   * what it keeps follows from how those went.
+   */
+  get canBegin(): boolean {
+    if (this.stepsUnderWay === 0) return true;
+    return this.current === "prefilling" && this.underWay > 0 && this.left > 0 &&
+      this.hidden === undefined && this.slot === undefined && this.nextSlot === undefined;
+  }
+
+  /** Whether it must compute all of its prompt itself. */
+  get computesAll(): boolean {
+    return this.hidden?.of === "all";
+  }
+
+  /** Of how many of its next `count` tokens, the last of them, the hidden states are wanted. */
+  hiddenIn(count: number): number {
+    const end = this.computed + count;
+    if (this.computesAll) return Math.min(count, Math.max(0, end - this.hiddenTaken));
+    return end === this.prompt.length ? 1 : 0;
+  }
+
+  /** How many tokens it can compute where so many outputs are left. */
+  mostRows(outputs: number): number {
+    return this.computesAll ? this.hiddenTaken - this.computed + outputs : Infinity;
+  }
+
+  /** Whether it draws a token in each step: all but the last one drawn and those beside it are computed. */
+  get drawsNext(): boolean {
+    return this.current === "decoding" &&
+      this.tokens.length - this.computed === 1 + this.uncomputed;
+  }
+
+  /**
+   * The tokens that come next and are computed alike. What was drawn is computed as decode rows, also
+   * when it is computed again, and the prompt as prompt rows, except where it was taken over from a
+   * sequence that had decoded it: so each token's K and V have the same bits as before.
+   */
+  nextRows(): Rows {
+    const { begun, prompt } = this;
+    if (begun >= prompt.length) return { count: this.left, decode: true };
+    for (const { start, end } of this.decodedParts) {
+      if (begun < start) return { count: start - begun, decode: false };
+      if (begun < end) return { count: end - begun, decode: true };
+    }
+    return { count: prompt.length - begun, decode: false };
+  }
+
+  /** How many of a page's tokens, those from `start` to `end`, are prompt rows; the rest follow them. */
+  promptRows(start: number, end: number): number {
+    const part = this.decodedParts.find((one) => one.start < end && one.end > start);
+    const decodedFrom = part === undefined ? this.prompt.length : Math.max(part.start, start);
+    return Math.min(Math.max(decodedFrom - start, 0), end - start);
+  }
+
+  /** Notes that the prompt's tokens from `start` to `end` were taken over from one that had decoded them. */
+  noteDecoded(start: number, end: number): void {
+    if (start < end && this.promptRows(start, end) === end - start) {
+      this.decodedParts.push({ start, end });
+    }
+  }
+
+  /** Notes what {@link noteDecoded} has noted of another sequence with the same prompt. */
+  noteDecodedLike(other: Sequence): void {
+    this.decodedParts = [...other.decodedParts];
+  }
+
+  /** What was computed of it is lost: it is computed again, in the same way. */
+  forgetComputed(): void {
+    this.computed = 0;
+    this.underWay = 0;
+    this.uncomputed = 0;
+    this.prefixes = [];
+    this.match = undefined;
+  }
+
+  /** Whether a device can draw its tokens to come one after the other by itself. */
+  get canRun(): boolean {
+    return this.guess === undefined && this.hidden === undefined && this.uncomputed === 0 &&
+      this.sampler.isFixed;
+  }
+
+  /** How its next token is to be drawn, or the one after so many guesses; valid until the next call. */
+  sampling(guesses: readonly number[] = []): StepSampling {
+    return this.sampler.next(guesses);
+  }
+
+  /** The next token, where it needs no drawing: no other is allowed, and no log-probabilities are wanted. */
+  certain(): number | undefined {
+    return this.logprobs ? undefined : this.sampler.certain();
+  }
+
+  /** Does a part of what {@link sampling} needs; the answer is whether that takes little time now. */
+  proceed(): boolean {
+    return this.sampler.proceed();
+  }
+
+  /** Does a part of the work to come that needs no device; the answer is whether more of it is left. */
+  prepare(): boolean {
+    return this.sampler.prepare();
+  }
+
+  /** Takes in a drawn token; the answer is whether nothing more is drawn. */
+  append(sample: Sample): boolean {
+    this.sampler.append(sample);
+    return this.endTokens.has(sample.token) || this.drawn >= this.maxTokens;
+  }
+
+  /** Whether the listener has been told of the end. */
+  get isOver(): boolean {
+    return this.listener === undefined;
+  }
+
+  /** Hands a token to the listener; the answer is whether it wants more. */
+  tell(sample: Sample): boolean {
+    return this.listener?.accept(sample) ?? false;
+  }
+
+  /** Tells the listener of the end, if it has not been told. */
+  tellEnd(error?: unknown): void {
+    const { listener } = this;
+    // Let go of before it is told: it may throw, or ask for the end itself.
+    this.listener = undefined;
+    listener?.end(error);
+  }
+}

@@ -1,0 +1,237 @@
+import { assert, assertEquals } from "@std/assert";
+import type { StepSequence } from "../device/step_block.ts";
+import type { StepResult } from "../device/step_result.ts";
+import { DeviceLock } from "../loading/device_lock.ts";
+import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
+import { PageManager } from "./pages/page_manager.ts";
+import { Scheduler } from "./scheduler.ts";
+import { Sequence } from "./sequences/sequence.ts";
+
+const CHUNK_MS = 50;
+/** What a decoded row and a prompt's token cost of each stage, in simulated milliseconds. */
+const ROW_MS = 1;
+const TOKEN_MS = 0.4;
+
+/** A device of several stages with a clock of its own: a step goes through one after the other, each takes one at a time. */
+class StagedDevice {
+  now = 1000;
+  readonly steps: { streams: number; promptTokens: number; stageMs: number }[] = [];
+  /** Called at the end of every step, with how many there were before. */
+  after = (_steps: number) => {};
+  readonly copyPages = () => Promise.resolve();
+  readonly savePages = () => Promise.resolve();
+  readonly restorePages = () => Promise.resolve();
+  readonly saveSlots = () => Promise.resolve();
+  readonly restoreSlots = () => Promise.resolve();
+  private readonly freeAt: number[];
+  private readonly ends: { readonly time: number; readonly end: () => void }[] = [];
+  private ended = 0;
+
+  constructor(stages: number) {
+    this.freeAt = new Array(stages).fill(0);
+  }
+
+  step(sequences: readonly StepSequence[]): Promise<StepResult> {
+    const streams = sequences.filter(({ decode }) => decode).length;
+    const promptTokens = sequences.filter(({ decode }) => !decode)
+      .reduce((sum, { tokens }) => sum + tokens.length, 0);
+    const stageMs = streams * ROW_MS + promptTokens * TOKEN_MS;
+    this.steps.push({ streams, promptTokens, stageMs });
+    let time = this.now;
+    this.freeAt.forEach((free, i) => this.freeAt[i] = time = Math.max(time, free) + stageMs);
+    const outputs = sequences.flatMap(({ outputs }) => outputs)
+      .map(() => ({ status: "ok" as const, sample: { token: 1, logprob: 0, top: [] } }));
+    const result = new Promise<StepResult>((resolve) => {
+      this.ends.push({ time, end: () => resolve({ outputs }) });
+    });
+    // Its clock goes on when there is nothing more that it could be given.
+    setTimeout(() => {
+      const { time, end } = this.ends.shift()!;
+      this.now = time;
+      this.after(this.ended++);
+      end();
+    });
+    return result;
+  }
+}
+
+function sequence(promptTokens: number, maxTokens: number, first: number): Sequence {
+  return new Sequence({
+    prompt: Array.from({ length: promptTokens }, (_, i) => first + i),
+    maxTokens,
+    sampling: SAMPLING_DEFAULTS,
+    topLogprobs: 0,
+    endTokens: new Set(),
+    listener: { accept: () => true, end() {} },
+  });
+}
+
+function schedulerOf(device: StagedDevice, concurrentSteps: number): Scheduler {
+  return new Scheduler(device, new PageManager(1000, 32), {
+    maxRunning: 9,
+    maxWaiting: 9,
+    stepTokens: 512,
+    chunkMs: CHUNK_MS,
+    concurrentSteps,
+    now: () => device.now,
+  });
+}
+
+/** Simulated milliseconds that so many streams of so many tokens take after prompts. */
+async function timeOf(
+  streams: number,
+  tokens: number,
+  concurrentSteps: number,
+  promptTokens = 4,
+): Promise<number> {
+  const device = new StagedDevice(2);
+  const scheduler = schedulerOf(device, concurrentSteps);
+  const all = Array.from({ length: streams }, (_, i) => sequence(promptTokens, tokens, 9000 * i));
+  scheduler.add(...all);
+  await scheduler.idle();
+  return device.now - 1000;
+}
+
+Deno.test("two stages compute the steps of two halves of the streams at a time; one stream waits for nobody", async () => {
+  const [alone, together] = [await timeOf(8, 60, 1), await timeOf(8, 60, 2)];
+  assert(together < 0.55 * alone, `${together} ms, and ${alone} one step after the other`);
+  assertEquals(await timeOf(1, 60, 2), await timeOf(1, 60, 1));
+});
+
+Deno.test("the parts of one long prompt are computed in two stages at a time", async () => {
+  const [alone, together] = [await timeOf(1, 1, 1, 8192), await timeOf(1, 1, 2, 8192)];
+  assert(together < 0.55 * alone, `${together} ms, and ${alone} one part after the other`);
+});
+
+Deno.test("parts of a prompt are taken in in their order, though who prepares beside the first hears of its result later", async () => {
+  const results: (() => void)[] = [];
+  let steps = 0;
+  const nothing = () => Promise.resolve();
+  const device = {
+    ...{ copyPages: nothing, savePages: nothing, restorePages: nothing },
+    ...{ saveSlots: nothing, restoreSlots: nothing },
+    step(sequences: readonly StepSequence[]) {
+      const outputs = sequences.flatMap(({ outputs }) => outputs)
+        .map(() => ({ status: "ok" as const, sample: { token: 1, logprob: 0, top: [] } }));
+      const result = new Promise<StepResult>((resolve) => results.push(() => resolve({ outputs })));
+      // Both parts are over as soon as both are there.
+      if (++steps !== 1) { for (const end of results.splice(0)) queueMicrotask(end); }
+      return result;
+    },
+  };
+  const ends: unknown[] = [];
+  const one = new Sequence({
+    prompt: Array.from({ length: 1024 }, (_, i) => i),
+    maxTokens: 1,
+    sampling: SAMPLING_DEFAULTS,
+    topLogprobs: 0,
+    endTokens: new Set(),
+    listener: { accept: () => true, end: (error) => void ends.push(error) },
+    // Beside the first part there is work until there is a second one.
+    steering: { next: () => undefined, prepare: () => steps === 1 },
+  });
+  const limits = { maxRunning: 1, maxWaiting: 1, stepTokens: 512, chunkMs: CHUNK_MS };
+  const scheduler = new Scheduler(device, new PageManager(100, 32), {
+    ...limits,
+    concurrentSteps: 2,
+  });
+  scheduler.add(one);
+  await scheduler.idle();
+  assertEquals([steps, ends, one.drawn], [2, [undefined], 1]);
+});
+
+Deno.test("when streams of one half end, those of the other are shared out anew", async () => {
+  const device = new StagedDevice(2);
+  const scheduler = schedulerOf(device, 2);
+  const streams = Array.from({ length: 8 }, (_, i) => sequence(4, 500, 100 * i));
+  scheduler.add(...streams);
+  let cancelled: number | undefined;
+  device.after = (steps) => {
+    const mates = streams.filter(({ stepsUnderWay }) => stepsUnderWay > 0);
+    assert(mates.length <= 8);
+    if (steps === 40) {
+      streams.slice(0, 3).forEach((stream) => scheduler.cancel(stream));
+      cancelled = device.steps.length;
+    }
+    if (steps === 60) streams.forEach((stream) => scheduler.cancel(stream));
+  };
+  await scheduler.idle();
+  const sizes = (from: number, to: number) =>
+    new Set(device.steps.slice(from, to).map(({ streams }) => streams));
+  assertEquals(sizes(20, 40), new Set([4]));
+  assertEquals(sizes(cancelled! + 4, cancelled! + 16), new Set([3, 2]));
+});
+
+Deno.test("a prompt in one step holds up the streams of the other by one chunk's time at most", async () => {
+  const device = new StagedDevice(2);
+  const scheduler = schedulerOf(device, 2);
+  const streams = Array.from({ length: 8 }, (_, i) => sequence(4, 5000, 10_000 * (i + 1)));
+  const long = sequence(2000, 2, 5);
+  scheduler.add(...streams);
+  device.after = (steps) => {
+    if (steps === 40) scheduler.add(long);
+    if (long.state === "finished") streams.forEach((stream) => scheduler.cancel(stream));
+  };
+  await scheduler.idle();
+  const chunks = device.steps.slice(40).filter(({ promptTokens }) => promptTokens > 0);
+  assertEquals(chunks.reduce((sum, { promptTokens }) => sum + promptTokens, 0), 2000);
+  for (const { promptTokens, stageMs } of chunks) {
+    assert(stageMs <= CHUNK_MS, `a chunk of ${promptTokens} tokens took a stage ${stageMs} ms`);
+  }
+});
+
+Deno.test("who arrives while one of two steps is long over is let in at once", async () => {
+  const device = new StagedDevice(2);
+  const scheduler = schedulerOf(device, 2);
+  const first = sequence(4, 100, 0);
+  const second = sequence(4, 5, 1000);
+  scheduler.add(first);
+  let arrived: number | undefined;
+  device.after = (steps) => {
+    if (steps !== 50) return;
+    scheduler.add(second);
+    arrived = device.steps.length;
+  };
+  await scheduler.idle();
+  const prompts = device.steps.map(({ promptTokens }, i) => promptTokens > 0 ? i : -1);
+  assert(prompts.filter((i) => i > 0).every((i) => i <= arrived! + 1), `${prompts}`);
+});
+
+Deno.test("those who share a device wait for who has it alone, and that one for them, in the order of asking", async () => {
+  const lock = new DeviceLock();
+  const events: string[] = [];
+  const gates = new Map<string, () => void>();
+  const ask = (how: "run" | "share", name: string) =>
+    lock[how](() => {
+      events.push(`${name} begins`);
+      return new Promise<void>((resolve) => gates.set(name, resolve));
+    }).then(() => void events.push(`${name} ends`));
+  const turn = () => new Promise((resolve) => setTimeout(resolve));
+  const all = [ask("share", "a"), ask("share", "b"), ask("run", "c"), ask("share", "d")];
+  const steps: [string, string[]][] = [
+    ["b", ["a begins", "b begins"]],
+    ["a", ["b ends"]],
+    ["c", ["a ends", "c begins"]],
+    ["d", ["c ends", "d begins"]],
+  ];
+  for (const [name, expected] of steps) {
+    await turn();
+    assertEquals(events.splice(0), expected);
+    gates.get(name)!();
+  }
+  await Promise.all(all);
+  await lock.settle();
+  assertEquals(events, ["d ends"]);
+});
+
+Deno.test("a device is free for others after work on it has failed, alone or shared", async () => {
+  const lock = new DeviceLock();
+  const failing = () => Promise.reject(new Error("it failed"));
+  const results = await Promise.allSettled([
+    lock.share(failing),
+    lock.run(failing),
+    lock.share(failing),
+  ]);
+  assertEquals(results.map(({ status }) => status), ["rejected", "rejected", "rejected"]);
+  assertEquals(await lock.run(() => Promise.resolve(7)), 7);
+});

@@ -1,0 +1,83 @@
+import { OthersTurn } from "../sequences/others_turn.ts";
+import type { Sequence } from "../sequences/sequence.ts";
+
+/**
+ * How long sequences prepare, in milliseconds, before others have their turn; and where somebody waits for a result of
+ * which it is not known when it comes.
+ */
+const TURN_MS = 1;
+const SHORT_TURN_MS = 0.25;
+/** When a result is to come so soon, in milliseconds, nothing more is begun. */
+const QUIET_MS = 0.5;
+/** How much later than expected a result has to be, in milliseconds, so that it is not waited for. */
+const LATE_MS = 0.5;
+
+/**
+ * Has sequences do of the work to come what needs no device, each a part in turn, until nothing of it is left, or their
+ * step is over. Shortly before a step's result is expected, theirs or another's, nothing is begun, so that it need not
+ * wait; where it does not come then, work goes on.
+ *
+ * @param step The step's result.
+ * @param ends When the results of all steps under way are expected, by `now`; Infinity where nobody knows.
+ * @param now The time in milliseconds.
+ */
+export async function prepareBeside(
+  sequences: readonly Pick<Sequence, "runs" | "prepare">[],
+  step: Promise<unknown>,
+  ends: () => readonly number[],
+  now: () => number,
+): Promise<void> {
+  let isOver = false;
+  const over = step.then(() => {}, () => {}).then(() => void (isOver = true));
+  const left = [...sequences];
+  let others: OthersTurn | undefined;
+  let turnBegin = now();
+  try {
+    for (let one = left.shift(); one !== undefined; one = left.shift()) {
+      let next = nextOf(ends(), now());
+      while (now() + QUIET_MS > next.end) {
+        await overOrLate(over, next.end + LATE_MS - now());
+        if (isOver) return;
+        turnBegin = now();
+        next = nextOf(ends(), turnBegin);
+      }
+      if (!one.runs || !prepares(one)) continue;
+      left.push(one);
+      if (now() < turnBegin + (next.isSure ? TURN_MS : SHORT_TURN_MS)) continue;
+      others ??= new OthersTurn();
+      await others.come();
+      if (isOver) return;
+      turnBegin = now();
+    }
+  } finally {
+    others?.close();
+  }
+}
+
+/** When the next result is expected, those that are late left out; and whether a result may come before, being one of them. */
+function nextOf(ends: readonly number[], now: number): { end: number; isSure: boolean } {
+  let next = Infinity;
+  let isSure = true;
+  for (const end of ends) {
+    if (end === Infinity || end + LATE_MS <= now) isSure = false;
+    else next = Math.min(next, end);
+  }
+  return { end: next, isSure };
+}
+
+/** Whether more is left. What it throws, it throws again where the work is needed, and the sequence ends there. */
+function prepares(sequence: Pick<Sequence, "prepare">): boolean {
+  try {
+    return sequence.prepare();
+  } catch {
+    return false;
+  }
+}
+
+/** Resolves when a step is over, or so many milliseconds have passed. */
+async function overOrLate(over: Promise<void>, ms: number): Promise<void> {
+  let timer: number | undefined;
+  const late = new Promise<void>((resolve) => timer = setTimeout(resolve, ms));
+  await Promise.race([over, late]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,84 @@
+import { fitsRun, type RunLimits } from "../../device/mod.ts";
+import type { PageManager } from "../pages/page_manager.ts";
+import type { Roster } from "../sequences/roster.ts";
+import type { Sequence } from "../sequences/sequence.ts";
+import type { States } from "../pages/states.ts";
+import type { Turn } from "./turn.ts";
+
+/**
+ * How many steps of the same sequences a device is given at once: a run, in which it goes from token to token by itself.
+ *
+ * That is for steps in which all decode, one token each, and whose draws follow from the number of the token alone, while
+ * nobody waits who could be let in. What a run needs it has when it begins; nobody gives way for it.
+ */
+export class RunPlanner {
+  /**
+   * @param mostSteps Of one run; 1: there are no runs.
+   * @param maxRunning Sequences that run at the same time.
+   * @param wantsSteps Whether the device is to be given steps of so many rows one by one all the same.
+   */
+  constructor(
+    private readonly roster: Roster,
+    private readonly pageManager: PageManager,
+    private readonly states: States | undefined,
+    private readonly mostSteps: number,
+    private readonly maxRunning: number,
+    private readonly wantsSteps: (rows: number) => boolean,
+  ) {}
+
+  /** Whether somebody who arrives could take part in the next step. */
+  get hasPlaces(): boolean {
+    return this.roster.running.length < this.maxRunning;
+  }
+
+  /**
+   * How many steps these turns, which are planned and have not begun, are the first of; 1: no run. Afterwards each of their
+   * sequences holds the pages and slots that it writes to in all of them.
+   */
+  plan(turns: readonly Turn[]): number {
+    const { running, waiting } = this.roster;
+    if (this.mostSteps <= 1 || turns.length === 0 || turns.length < running.length) return 1;
+    if (waiting.length > 0 && this.hasPlaces) return 1;
+    if (!turns.every(isPlain) || this.wantsSteps(turns.length)) return 1;
+    const limits = turns.map(({ sequence }) => runLimits(sequence));
+    if (!fitsRun(limits)) return 1;
+    const left = limits.map(({ tokens }) => tokens);
+    let steps = Math.min(this.mostSteps, this.states ? Math.min(...left) : Math.max(...left));
+    while (steps > 1 && this.pagesFor(turns, steps) > this.pageManager.freePages) {
+      steps = Math.floor(steps / 2);
+    }
+    if (steps <= 1) return 1;
+    for (const { sequence } of turns) steps = this.states?.reserveRun(sequence, steps) ?? steps;
+    const reserved = steps > 1 &&
+      turns.every(({ sequence }) => this.roster.reserve(sequence, rowsOf(sequence, steps), false));
+    if (reserved) return steps;
+    for (const { sequence } of turns) this.states?.endRun(sequence);
+    return 1;
+  }
+
+  /** Pages that they need beside their own. */
+  private pagesFor(turns: readonly Turn[], steps: number): number {
+    const { pageTokens } = this.pageManager;
+    let needed = 0;
+    for (const { sequence } of turns) {
+      const end = Math.ceil((sequence.begun + rowsOf(sequence, steps)) / pageTokens);
+      for (const pages of sequence.pages) needed += Math.max(0, end - pages.length);
+    }
+    return needed;
+  }
+}
+
+/** When a sequence of a run draws no more. */
+export function runLimits({ maxTokens, drawn, endTokens }: Sequence): RunLimits {
+  return { tokens: maxTokens - drawn, endTokens };
+}
+
+/** Rows that a sequence computes in so many steps, at most. */
+function rowsOf(sequence: Sequence, steps: number): number {
+  return Math.min(steps, runLimits(sequence).tokens);
+}
+
+/** Whether a turn is one of those that follow from the one before. */
+function isPlain({ sequence, count, guesses, outputs, draws }: Turn): boolean {
+  return draws && count === 1 && guesses.length === 0 && outputs === 1 && sequence.canRun;
+}

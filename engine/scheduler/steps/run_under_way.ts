@@ -1,0 +1,74 @@
+import type { DeviceRun, StepOutput } from "../../device/mod.ts";
+import type { StepReport } from "../report.ts";
+import type { Turn } from "./turn.ts";
+
+/** The part of a run that a step is: who took part in it, and what it gave them. */
+export interface RunStep {
+  readonly turns: readonly Turn[];
+  readonly outputs: readonly StepOutput[];
+}
+
+/** A run that the device was given and has not ended: whose steps they are, and when they came. */
+export class RunUnderWay {
+  private steps = 0;
+  private stops = false;
+  private run?: DeviceRun;
+  /** Steps that nobody was told of yet, and when the last one came that somebody was. */
+  private untold: number[] = [];
+  private lastAt: number;
+  private gapMilliseconds?: number;
+
+  /**
+   * @param turns Those of the first step.
+   * @param start When it was given, in milliseconds.
+   * @param before When the step before was over, where there was one.
+   */
+  constructor(readonly turns: readonly Turn[], start: number, before?: number) {
+    this.lastAt = start;
+    this.gapMilliseconds = before && start - before;
+  }
+
+  /** The device has it. */
+  begins(run: DeviceRun): void {
+    this.run = run;
+    if (this.stops) run.stop();
+  }
+
+  /** No more steps begin than the device was given already. */
+  stop(): void {
+    if (this.stops) return;
+    this.stops = true;
+    this.run?.stop();
+  }
+
+  /** Whether somebody who took part in its steps needs no more of them. */
+  get hasEnded(): boolean {
+    return this.turns.some(({ sequence }) => !sequence.runs);
+  }
+
+  /** The next step, as what its outputs gave says it: none of a sequence that ended before. */
+  next(outputs: readonly (StepOutput | undefined)[]): RunStep {
+    const index = this.steps++;
+    const own = this.turns.flatMap((turn, i) => {
+      const output = outputs[i];
+      const one = { ...turn, position: turn.position + index };
+      return output === undefined ? [] : [{ turn: one, output }];
+    });
+    if (own.length > 0) this.untold.push(own.length);
+    return { turns: own.map(({ turn }) => turn), outputs: own.map(({ output }) => output) };
+  }
+
+  /** What there is to say of the steps that came since the last call. The device waits for nobody between two of them. */
+  takeReports(now: number): StepReport[] {
+    if (this.untold.length === 0) return [];
+    const milliseconds = (now - this.lastAt) / this.untold.length;
+    const reports = this.untold.map((decodeTokens) => {
+      const { gapMilliseconds } = this;
+      this.gapMilliseconds = 0;
+      return { promptTokens: 0, decodeTokens, milliseconds, gapMilliseconds, inRun: true };
+    });
+    this.untold = [];
+    this.lastAt = now;
+    return reports;
+  }
+}

@@ -1,0 +1,128 @@
+import type { StepResult, StepSequence } from "../../device/mod.ts";
+import type { Deliveries } from "../sequences/deliveries.ts";
+import type { Outcomes } from "./outcomes.ts";
+import type { PageManager } from "../pages/page_manager.ts";
+import type { SchedulerCounts, StepReport } from "../report.ts";
+import type { Roster } from "../sequences/roster.ts";
+import { runLimits, RunPlanner } from "./run_planner.ts";
+import { RunUnderWay } from "./run_under_way.ts";
+import type { SchedulerDevice } from "../scheduler_options.ts";
+import type { States } from "../pages/states.ts";
+import type { Turn } from "./turn.ts";
+
+/** Whom {@link Runs} work for. */
+export interface RunsClient {
+  readonly device: Pick<SchedulerDevice, "run" | "wantsSteps">;
+  readonly roster: Roster;
+  readonly pageManager: PageManager;
+  readonly states?: States;
+  readonly outcomes: Outcomes;
+  readonly deliveries: Deliveries;
+  readonly counts: Pick<SchedulerCounts, "runs" | "runSteps">;
+  readonly now: () => number;
+  /** Told of each step of a run. */
+  readonly tell: (report: StepReport) => void;
+}
+
+/** The runs of a scheduler: steps that its device makes one after the other, whose tokens are taken in as they come. */
+export class Runs {
+  private readonly planner: RunPlanner;
+  /** The run that the device has, or is about to get; and whether somebody wants it to be short. */
+  private current?: RunUnderWay;
+  private hurries = false;
+
+  /**
+   * @param mostSteps Of one run; 1: there are none.
+   * @param maxRunning Sequences that run at the same time.
+   */
+  constructor(private readonly client: RunsClient, mostSteps: number, maxRunning: number) {
+    const { device, roster, pageManager, states } = client;
+    const steps = device.run === undefined ? 1 : mostSteps;
+    const wantsSteps = (rows: number) => device.wantsSteps?.(rows) ?? false;
+    this.planner = new RunPlanner(roster, pageManager, states, steps, maxRunning, wantsSteps);
+  }
+
+  /** Somebody else wants the device: the run that it has, or that was decided on, begins no more steps. */
+  hurry(): void {
+    this.hurries = true;
+    this.current?.stop();
+  }
+
+  /** Somebody has arrived. */
+  arrive(): void {
+    if (this.planner.hasPlaces) this.hurry();
+  }
+
+  /** Whoever wanted the device so far has had it, or has it before the next step. */
+  relax(): void {
+    this.hurries = false;
+  }
+
+  /** See {@link RunPlanner.plan}. */
+  plan(turns: readonly Turn[]): number {
+    return this.planner.plan(turns);
+  }
+
+  /**
+   * A run is about to be given to the device.
+   *
+   * @param before When the step before was over, where there was one.
+   */
+  begin(turns: readonly Turn[], before?: number): RunUnderWay {
+    const run = this.current = new RunUnderWay(turns, this.client.now(), before);
+    if (this.hurries) run.stop();
+    return run;
+  }
+
+  /** Gives the device a run of so many steps at most; resolves when it is over. */
+  async give(
+    run: RunUnderWay,
+    parts: readonly StepSequence[],
+    steps: number,
+  ): Promise<StepResult> {
+    const { device, outcomes, deliveries, states, counts } = this.client;
+    counts.runs++;
+    const limits = run.turns.map(({ sequence }) => ({
+      ...runLimits(sequence),
+      later: states?.laterOf(sequence),
+    }));
+    const given = device.run!(parts, steps, limits, (outputs) => {
+      const step = run.next(outputs);
+      outcomes.take(step.turns, step.outputs);
+      deliveries.deliver();
+      // They are fewer from the next step on.
+      if (run.hasEnded) run.stop();
+      // Several may have come together.
+      queueMicrotask(() => this.report(run));
+    });
+    run.begins(given);
+    await given.over;
+    return { outputs: [] };
+  }
+
+  /** A run is over, however it ended. */
+  end(run: RunUnderWay): void {
+    this.current = undefined;
+    this.report(run);
+    this.trim(run.turns);
+  }
+
+  /** Gives back what was reserved for steps that will not be. */
+  trim(turns: readonly Turn[]): void {
+    const { roster, states } = this.client;
+    for (const { sequence } of turns) {
+      if (!sequence.runs) continue;
+      roster.trim(sequence);
+      states?.endRun(sequence);
+    }
+  }
+
+  /** Tells of the steps that have come since the last time. */
+  private report(run: RunUnderWay): void {
+    const { counts, now, tell } = this.client;
+    for (const report of run.takeReports(now())) {
+      counts.runSteps++;
+      tell(report);
+    }
+  }
+}

@@ -1,0 +1,188 @@
+import { asM40Error } from "../../errors.ts";
+import type { ChunkBudget } from "./chunk_budget.ts";
+import type { Lane } from "../sequences/lane.ts";
+import type { Roster } from "../sequences/roster.ts";
+import type { SchedulerOptions } from "../scheduler_options.ts";
+import type { Sequence } from "../sequences/sequence.ts";
+import type { States } from "../pages/states.ts";
+import { type Turn, turnOf } from "./turn.ts";
+
+/** What of a scheduler's options says who takes part in a step. */
+type StepPlannerOptions = Pick<
+  SchedulerOptions,
+  "maxRunning" | "stepTokens" | "stepOutputs" | "concurrentSteps" | "rowTimes" | "lanes"
+>;
+
+/**
+ * Who takes part in the next step, and with how many rows: one of each sequence that decodes, what is certain or guessed
+ * beside it, and chunks of prompts.
+ */
+export class StepPlanner {
+  /**
+   * @param stepsUnderWay How many steps the device has been given and has not answered.
+   * @param end Ends a sequence whose guesses fail.
+   * @param now The time in milliseconds.
+   */
+  constructor(
+    private readonly roster: Roster,
+    private readonly chunks: ChunkBudget,
+    private readonly options: StepPlannerOptions,
+    private readonly states: States | undefined,
+    private readonly stepsUnderWay: () => number,
+    private readonly end: (sequence: Sequence, error: unknown) => void,
+    private readonly now: () => number,
+  ) {}
+
+  /**
+   * The next step's turns. Afterwards each of their sequences holds the pages that it writes to.
+   *
+   * @param lane Which it is for, where the device has two.
+   */
+  plan(lane?: Lane): Turn[] {
+    if (lane === "decode") return this.scheduleDecoding();
+    const { stepTokens, maxRunning } = this.options;
+    const { running, waiting } = this.roster;
+    const everybody = Math.min(running.length + waiting.length, maxRunning);
+    const decoding = lane === "prompts" ? [] : this.scheduleDecoding();
+    let budget = stepTokens;
+    const delaysOthers = lane === undefined && this.stepsUnderWay() > 0 && this.decodes;
+    if (decoding.length > 0 || delaysOthers) {
+      const rows = rowsOf(decoding);
+      budget = Math.min(this.chunks.tokens, stepTokens - rows);
+    }
+    const places = this.shareOf(everybody) - decoding.length;
+    const chunks: Turn[] = [];
+    let spare = this.spareOutputs(decoding);
+    const take = (sequence: Sequence) => {
+      const most = Math.min(budget, sequence.mostRows(1 + spare));
+      const turn = turnOf(sequence, this.states?.cut(sequence, most) ?? most);
+      if (turn.count === 0 || !this.roster.reserve(sequence, turn.count, false)) return;
+      chunks.push(turn);
+      budget -= turn.count;
+      spare -= Math.max(0, turn.outputs - 1);
+    };
+    for (const sequence of this.roster.running) {
+      if (!sequence.drawsNext && sequence.canBegin && chunks.length < places) take(sequence);
+    }
+    while (budget > 0 && chunks.length < places) {
+      const sequence = this.roster.admit(this.now());
+      if (sequence === undefined) break;
+      take(sequence);
+    }
+    if (decoding.length + chunks.length + this.stepsUnderWay() === 0 && running.length > 0) {
+      // Prompts that are half computed hold all pages: the oldest gets its own at the others' cost.
+      const [oldest] = this.roster.running;
+      if (lane === "prompts" && oldest.drawsNext) return [];
+      const most = Math.min(stepTokens, oldest.mostRows(1 + this.spareOutputs([])));
+      const turn = turnOf(oldest, this.states?.cut(oldest, most) ?? most);
+      if (this.roster.reserve(oldest, turn.count)) chunks.push(turn);
+    }
+    if (chunks.length === 0) return decoding;
+    // A device takes decode rows first.
+    return [
+      ...decoding,
+      ...chunks.filter((one) => one.decode),
+      ...chunks.filter((one) => !one.decode),
+    ];
+  }
+
+  /** Whether somebody draws a token in every step. */
+  get decodes(): boolean {
+    return this.roster.running.some((one) => one.drawsNext);
+  }
+
+  /** Whether somebody draws a token in every step, and nobody waits or computes a prompt, or what it lost. */
+  get onlyDecodes(): boolean {
+    const { running, waiting } = this.roster;
+    return waiting.length === 0 && running.length > 0 && running.every((one) => one.drawsNext);
+  }
+
+  /** The turns of those that draw a token in every step. */
+  private scheduleDecoding(): Turn[] {
+    const turns: Turn[] = [];
+    const { running } = this.roster;
+    const drawing = running.filter((one) => one.drawsNext && one.canBegin)
+      .slice(0, this.shareOf(running.length));
+    const proposed = this.propose(drawing);
+    // What is certain or repeated leaves a row to each of those that come after it.
+    let rows = this.extraRows(drawing, proposed);
+    for (const sequence of drawing) {
+      if (!sequence.runs) continue;
+      const more = Math.min(sequence.uncomputed, rows);
+      rows -= more;
+      if (this.roster.reserve(sequence, 1 + more)) turns.push(turnOf(sequence, 1 + more));
+    }
+    for (const [i, { sequence, count, outputs }] of turns.entries()) {
+      if (rows <= 0) break;
+      if (outputs === 0 || !sequence.runs) continue;
+      const guesses = (proposed.get(sequence) ?? []).slice(0, rows);
+      if (guesses.length === 0) continue;
+      if (!this.roster.reserve(sequence, sequence.left + guesses.length, false, true)) continue;
+      turns[i] = turnOf(sequence, count, guesses);
+      rows -= guesses.length;
+    }
+    // Giving way is for the youngest, so it can hit one whose turn has been decided.
+    return turns.filter(({ sequence }) => sequence.runs);
+  }
+
+  /** How many of so many sequences are in one step, so that the steps that are computed at a time are alike. */
+  private shareOf(sequences: number): number {
+    return Math.ceil(sequences / (this.options.concurrentSteps ?? 1));
+  }
+
+  /** Outputs of a step that are left where each sequence that runs, or may be let in yet, has one. */
+  private spareOutputs(
+    turns: readonly Turn[],
+    stepOutputs = this.options.stepOutputs ?? 0,
+  ): number {
+    const { maxRunning } = this.options;
+    const { running, waiting } = this.roster;
+    const others = waiting.length > 0 ? maxRunning : running.length;
+    const guesses = turns.reduce((sum, { guesses }) => sum + guesses.length, 0);
+    return Math.max(0, stepOutputs - others - guesses);
+  }
+
+  /** What each of them may be going to draw, as many tokens together as a step has outputs to spare. */
+  private propose(drawing: readonly Sequence[]): ReadonlyMap<Sequence, readonly number[]> {
+    const proposed = new Map<Sequence, readonly number[]>();
+    let room = this.spareOutputs([], this.options.lanes?.decodeTokens);
+    for (const sequence of drawing) {
+      if (room <= 0) break;
+      const guesses = this.guessesOf(sequence, room);
+      room -= guesses.length;
+      proposed.set(sequence, guesses);
+    }
+    return proposed;
+  }
+
+  /** Rows of the next step beside one of each sequence: all that there are to compute, or those that are worth it. */
+  private extraRows(
+    drawing: readonly Sequence[],
+    proposed: ReadonlyMap<Sequence, readonly number[]>,
+  ): number {
+    const least = drawing.length;
+    const uncomputed = drawing.reduce((sum, one) => sum + one.uncomputed, 0);
+    const guesses = [...proposed.values()].reduce((sum, { length }) => sum + length, 0);
+    const { stepTokens, lanes } = this.options;
+    const most = Math.min(lanes?.decodeTokens ?? stepTokens, least + uncomputed + guesses);
+    if (most <= least) return 0;
+    return (this.options.rowTimes?.best(least, most) ?? most) - least;
+  }
+
+  /** At most so many guesses of what a sequence draws. */
+  private guessesOf(sequence: Sequence, room: number): readonly number[] {
+    const most = Math.min(room, sequence.maxTokens - sequence.drawn - 1);
+    if (sequence.guess === undefined || most < 1) return [];
+    try {
+      return sequence.guess(sequence.tokens, most).slice(0, most);
+    } catch (error) {
+      this.end(sequence, asM40Error(error));
+      return [];
+    }
+  }
+}
+
+/** Rows of a step. */
+function rowsOf(turns: readonly Turn[]): number {
+  return turns.reduce((sum, { count, guesses }) => sum + count + guesses.length, 0);
+}

@@ -1,0 +1,17 @@
+/**
+ * The door of this room: what the rest of the house may use of it.
+ *
+ * @module
+ */
+export { assertKnownTokenizer, loadTokenizer } from "./load.ts";
+export { LongestToken } from "./longest_token.ts";
+export { readTokenizer } from "./read_tokenizer.ts";
+export { describeSuppressed } from "./suppressed_tokens.ts";
+export { TokenTexts } from "./token_texts.ts";
+export type {
+  DecodeOptions,
+  EncodeOptions,
+  FimTokens,
+  StreamingDecoder,
+  Tokenizer,
+} from "./tokenizer.ts";

@@ -1,0 +1,11 @@
+/**
+ * The door of this room: what the rest of the house may use of it.
+ *
+ * @module
+ */
+export { acceptConnections } from "./accept.ts";
+export { writeRepeatedly } from "./half_close.ts";
+export { HttpServer } from "./http_server.ts";
+export { defaultLimits, type HttpLimits } from "./limits.ts";
+export { listen } from "./listen.ts";
+export { type Pieces, piecesOf, streamOf } from "./pieces.ts";

@@ -1,0 +1,31 @@
+import { assertEquals } from "@std/assert";
+import { TurnShare } from "./turn_share.ts";
+
+const MIB = 2 ** 20;
+
+Deno.test("connections that move much give others a turn of the event loop, one that moves little never waits", async () => {
+  const large = new TurnShare();
+  await large.take(MIB);
+  let others = 0;
+  const timer = setInterval(() => others++, 0);
+  const moving = Array.from({ length: 64 }, async () => {
+    for (let i = 0; i < 16; i++) await large.take(64 * 1024);
+  });
+  assertEquals(new TurnShare().take(100), undefined);
+  await Promise.all(moving);
+  clearInterval(timer);
+  assertEquals(others >= 3, true, `${others}`);
+});
+
+Deno.test("connections that wait go on in their order, some in each turn", async () => {
+  const order: number[] = [];
+  let turns = 0;
+  const timer = setInterval(() => turns++, 0);
+  await Promise.all(Array.from({ length: 64 }, async (_, i) => {
+    await new TurnShare().take(MIB);
+    order.push(i);
+  }));
+  clearInterval(timer);
+  assertEquals(order, Array.from({ length: 64 }, (_, i) => i));
+  assertEquals(turns >= 2, true, `${turns}`);
+});

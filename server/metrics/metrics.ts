@@ -1,0 +1,113 @@
+/**
+ * What `GET /metrics` tells Prometheus. Metrics have m40's own name, and vLLM's beside it where vLLM
+ * has one of the same meaning, so that dashboards and load balancers made for it can read them.
+ *
+ * @module
+ */
+import type { Engine } from "../../engine/mod.ts";
+import type { UnloadReason } from "../../engine/manager/mod.ts";
+import type { Models } from "../models/mod.ts";
+import { ModelMetrics } from "./model_metrics.ts";
+import { mergeTexts, MetricRegistry, METRICS_TYPE } from "./registry.ts";
+
+/** Bounds of the time that loading takes, in seconds. */
+const LOAD_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500];
+const UNLOAD_REASONS: readonly UnloadReason[] = ["asked", "idle", "replaced", "lost", "closed"];
+
+/** Counts what a server and its models do, and writes it down for Prometheus. */
+export class Metrics {
+  private readonly registry = new MetricRegistry();
+  private readonly byModel = new Map<string, ModelMetrics>();
+  private readonly status: (status: string) => void;
+  private readonly loads: (outcome: string) => void;
+  private readonly unloads: (reason: string) => void;
+  private readonly loadSeconds: (seconds: number) => void;
+
+  constructor(private readonly models: Models) {
+    const { registry } = this;
+    this.status = registry.labelled(
+      "m40_http_responses_total",
+      "HTTP responses by their status.",
+      "status",
+    );
+    this.loads = registry.labelled(
+      "m40_model_loads_total",
+      "Models that were loaded, or could not be.",
+      "outcome",
+      ["loaded", "failed"],
+    );
+    this.unloads = registry.labelled(
+      "m40_model_unloads_total",
+      "Models that were unloaded, by why.",
+      "reason",
+      UNLOAD_REASONS,
+    );
+    this.loadSeconds = registry.histogram(
+      ["m40_model_load_seconds"],
+      "From when a model begins to be loaded until it is ready.",
+      LOAD_SECONDS,
+    );
+    registry.gauge(
+      ["m40_models_loaded"],
+      "Models in memory.",
+      () => models.loaded().filter(({ state }) => state === "ready").length,
+    );
+    registry.gauge(
+      ["m40_model_requests_waiting"],
+      "Requests that wait for a model to be loaded.",
+      () => models.waiting(),
+    );
+    registry.gauge(
+      ["process_resident_memory_bytes"],
+      "Memory of this process in bytes.",
+      () => Deno.memoryUsage().rss,
+    );
+    registry.gauge(
+      ["process_start_time_seconds"],
+      "When this process started, in seconds since 1970.",
+      () => performance.timeOrigin / 1000,
+    );
+  }
+
+  /** The metrics of a model, which begin when it is first asked for. */
+  of(name: string): ModelMetrics {
+    let metrics = this.byModel.get(name);
+    if (metrics === undefined) {
+      metrics = new ModelMetrics(name, () => this.models.waiting(name));
+      this.byModel.set(name, metrics);
+    }
+    return metrics;
+  }
+
+  /** A model is in memory. */
+  attach(name: string, engine: Engine): void {
+    this.of(name).attach(engine);
+  }
+
+  /** A model was loaded within that time. */
+  loaded(milliseconds: number): void {
+    this.loads("loaded");
+    this.loadSeconds(milliseconds / 1000);
+  }
+
+  loadFailed(): void {
+    this.loads("failed");
+  }
+
+  unloaded(name: string, reason: UnloadReason): void {
+    this.of(name).detach();
+    this.unloads(reason);
+  }
+
+  /** An HTTP response begins. */
+  response(status: number): void {
+    this.status(String(status));
+  }
+
+  /** All metrics in Prometheus's text format. */
+  async page(): Promise<Response> {
+    const registries = [...this.byModel.values(), this.registry];
+    const texts = await Promise.all(registries.map((registry) => registry.text()));
+    return new Response(mergeTexts(texts), { headers: { "Content-Type": METRICS_TYPE } });
+  }
+}

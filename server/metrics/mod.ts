@@ -1,0 +1,10 @@
+/**
+ * The door of this room: what the rest of the house may use of it.
+ *
+ * @module
+ */
+export { knownState } from "./device_metrics.ts";
+export { Metrics } from "./metrics.ts";
+export { ReadRate } from "./read_rate.ts";
+export { RequestTrace, type Tracer } from "./request_trace.ts";
+export { ServiceRate } from "./service_rate.ts";

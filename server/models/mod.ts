@@ -1,0 +1,11 @@
+/**
+ * The door of this room: what the rest of the house may use of it.
+ *
+ * @module
+ */
+export { type ListedName, withAliases } from "./aliases.ts";
+export { busy } from "./busy.ts";
+export { eitherName, LATEST } from "./either_name.ts";
+export { FixedModel } from "./fixed_model.ts";
+export { ManagedModels } from "./managed_models.ts";
+export type { ListedModel, Models, ServedModel } from "./models.ts";

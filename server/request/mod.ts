@@ -1,0 +1,42 @@
+/**
+ * The door of this room: what the rest of the house may use of it.
+ *
+ * @module
+ */
+export { readJson } from "./body.ts";
+export { type ConstraintFields, constraintFields } from "./constraint_fields.ts";
+export { chatFormat, type ConversationPrompt, conversationPrompt } from "./conversation.ts";
+export { Deadline } from "./deadline.ts";
+export { effortBudget, effortFields, thinkingVariables } from "./effort.ts";
+export {
+  arrayOf,
+  boolean,
+  describe,
+  ignored,
+  integer,
+  MAX_STOPS,
+  mostTokens,
+  object,
+  present,
+  type Prompt,
+  prompt,
+  prompts,
+  read,
+  requiredInteger,
+  requiredObject,
+  streamOptions,
+  string,
+  strings,
+  tokenIds,
+  tokenLimit,
+  typeName,
+  wants,
+} from "./fields.ts";
+export { encodeGap, gapTokens, requireFim, shorten } from "./fill_in_the_middle.ts";
+export { follow } from "./follow.ts";
+export { notShown } from "./not_shown.ts";
+export { parseBody, wrongField } from "./parse_body.ts";
+export { markPrefix, PREFIX_HEADER } from "./prefix.ts";
+export { engineRequest, samplingFields } from "./sampling_fields.ts";
+export { toldContent } from "./told_content.ts";
+export { argumentsText, wholeArguments } from "./tool_arguments.ts";

@@ -1,0 +1,130 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { openDevice, openDeviceProcess } from "../../engine/device/open.ts";
+import { Engine, type EngineOptions, M40Error } from "../../engine/mod.ts";
+import { BACKEND } from "../fixtures/device_harness.ts";
+import {
+  asking,
+  cardOf,
+  collect,
+  GOLDEN,
+  promptOf,
+  withEngine,
+} from "../fixtures/engine_fixture.ts";
+
+// The device in a process of its own: that nobody can tell by what is computed.
+
+/** What differs most in what goes over: caches of windows, experts, a latent cache, tied embeddings, states. */
+const MODELS = ["llama", "gpt-oss", "gemma3", "deepseek2", "mixtral-moe", "qwen35"];
+
+/** Of an answer; in the emulation a step takes as long as hundreds of them elsewhere. */
+const MAX_TOKENS = BACKEND === "emulated" ? 8 : 24;
+
+const folder = new URL("../data/golden/", import.meta.url);
+
+/** What an engine on a model answers, every bit of it. */
+async function answers(path: string, options: EngineOptions): Promise<unknown[]> {
+  const engine = await Engine.load(path, {
+    device: BACKEND,
+    threads: 1,
+    logitsOutputs: 7,
+    ...options,
+  });
+  const seen: unknown[] = [];
+  try {
+    for await (const { logits } of engine.evaluate(promptOf(20))) seen.push([...logits]);
+    const sampling = { temperature: 0.8, seed: 7n, repetitionPenalty: 1.1 };
+    for (const answers of [1, 3]) {
+      const request = { prompt: promptOf(40, 1), maxTokens: MAX_TOKENS, topLogprobs: 2, sampling };
+      const generations = engine.generateAll(new Array(answers).fill(request));
+      for (const generation of generations) seen.push(await collect(generation));
+    }
+  } finally {
+    await engine.close();
+  }
+  return seen;
+}
+
+for (const name of MODELS) {
+  Deno.test(`${name} in a process of its own gives the bits that it gives without`, async () => {
+    const path = new URL(`${name}.gguf`, folder).pathname;
+    const expected = await answers(path, {});
+    assertEquals(await answers(path, { deviceProcess: true }), expected);
+    assert(JSON.stringify(expected).length > 1000);
+  });
+}
+
+Deno.test("pages that gave way come back bit for bit through memory that both processes have", async () => {
+  const small = { parallel: 4, kvPages: 6, contextTokens: 128 };
+  const run = (options: EngineOptions) =>
+    withEngine({ ...small, ...options }, async (engine) => {
+      const requests = [0, 1, 2, 3].map((i) => asking(promptOf(30 + i, i), 60));
+      const answered = await Promise.all(requests.map((one) => collect(engine.generate(one))));
+      return { answered, preemptions: engine.status().preemptions };
+    });
+  const expected = await run({});
+  const { answered, preemptions } = await run({ deviceProcess: true });
+  assertEquals(answered, expected.answered);
+  assert(preemptions > 0, "nothing gave way");
+});
+
+Deno.test("what the library refuses in its process is refused here, with its code and its words", async () => {
+  const said = async (deviceProcess: boolean) => {
+    const { library } = await (deviceProcess ? openDeviceProcess : openDevice)(BACKEND);
+    const context = library.createContext({ threads: 1 });
+    try {
+      const arena = context.createArena(4096);
+      const desc = { type: 0, n_experts: 1, rows: 64, columns: 64 };
+      const failures = [
+        () => library.createContext({ device: 7 }),
+        () => library.device(7),
+        () => context.createArena(2 ** 47),
+        () => context.tensorBytes({ ...desc, type: 999 }),
+        () => arena.upload(desc, new Uint8Array(64 * 64 * 4)),
+        () => arena.upload(desc, new Uint8Array(5)),
+        () => arena.uploadFile(desc, "/nowhere", 0),
+        () => context.readTensor(3, 0, 1, 64),
+        () => library.deviceState(7),
+      ];
+      const errors = [];
+      for (const failure of failures) {
+        const error = await assertRejects(async () => await failure(), M40Error);
+        // How much memory is free is never the same.
+        errors.push([error.code, error.message.replace(/of which \d+ /, "")]);
+      }
+      return errors;
+    } finally {
+      context.close();
+      await library.close();
+    }
+  };
+  const expected = await said(false);
+  assertEquals(await said(true), expected);
+  assertEquals(new Set(expected.map(([code]) => code)).size >= 3, true, JSON.stringify(expected));
+});
+
+Deno.test("the process gets what the driver goes by of the environment, and no secret", async () => {
+  const secrets = ["M40_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "DENO_AUTH_TOKENS", "ODD"];
+  const given = { CUDA_VISIBLE_DEVICES: "0" };
+  const before = new Map(
+    [...secrets, ...Object.keys(given)].map((name) => [name, Deno.env.get(name)]),
+  );
+  try {
+    for (const name of secrets) Deno.env.set(name, "a-secret-of-ours");
+    for (const [name, value] of Object.entries(given)) Deno.env.set(name, value);
+    const engine = await Engine.load(GOLDEN, { device: BACKEND, threads: 1, deviceProcess: true });
+    try {
+      const { processId } = cardOf(engine).kernels;
+      const environment = await Deno.readTextFile(`/proc/${processId}/environ`);
+      assertEquals(environment.includes("a-secret-of-ours"), false, environment);
+      const names = environment.split("\0").map((variable) => variable.split("=")[0]);
+      for (const name of ["PATH", "CUDA_VISIBLE_DEVICES"]) assert(names.includes(name), name);
+    } finally {
+      await engine.close();
+    }
+  } finally {
+    for (const [name, value] of before) {
+      if (value === undefined) Deno.env.delete(name);
+      else Deno.env.set(name, value);
+    }
+  }
+});

@@ -1,0 +1,24 @@
+import { buildKernels } from "../../build_kernels.ts";
+import { TestFiles } from "../fixtures/test_files.ts";
+
+// `m40 doctor`, the pacing of steps and `m40 bench --power` on an emulated card with a driver that says what it is told to. Each file has a
+// process of its own: they set the environment that kernel libraries are found by, which all tests of a process share.
+
+const FILES = [
+  "tests/cli/doctor/findings.ts",
+  "tests/cli/doctor/unusable.ts",
+  "tests/cli/doctor/report.ts",
+  "tests/cli/doctor/self_check.ts",
+  "tests/kernels/emulated/pacer.ts",
+  "tests/kernels/emulated/power.ts",
+];
+
+async function environment(): Promise<Record<string, string>> {
+  await buildKernels({ target: "cpu" });
+  await buildKernels({ target: "emulated" });
+  return {};
+}
+
+// One at a time: other files of tests run meanwhile.
+const files = new TestFiles(environment(), 1);
+for (const file of FILES) files.test("doctor", file);

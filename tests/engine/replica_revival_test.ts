@@ -1,0 +1,137 @@
+import { assertEquals, assertMatch } from "@std/assert";
+import { M40Error } from "../../engine/errors.ts";
+import { type Lost, Revival } from "../../engine/parallel/replicas/revival.ts";
+
+// How replicas that were lost come back: at once, with rests where they fail again and again.
+
+interface Loaded {
+  closed: number;
+  close(): Promise<void>;
+}
+
+function loaded(): Loaded {
+  return {
+    closed: 0,
+    close() {
+      this.closed++;
+      return Promise.resolve();
+    },
+  };
+}
+
+/** A revival in a time of its own, and what has been waited and told. */
+function make() {
+  let time = 0;
+  const rests: number[] = [];
+  const problems: unknown[] = [];
+  const revival: Revival<Loaded> = new Revival(
+    (error) => problems.push(error),
+    () => time,
+    (milliseconds) => {
+      rests.push(milliseconds);
+      time += milliseconds;
+      return Promise.resolve();
+    },
+  );
+  return { revival, rests, problems, pass: (milliseconds: number) => time += milliseconds };
+}
+
+function lost(load: Lost<Loaded>["load"], remains: Loaded, told: string[]): Lost<Loaded> {
+  return {
+    name: "cuda:1",
+    error: new M40Error("device", "cuda:1: gone"),
+    remains,
+    load,
+    onAttempt: (failed) => told.push(failed === undefined ? "attempt" : failed.message),
+    onReady: () => told.push("ready"),
+  };
+}
+
+Deno.test("what is left is closed first, and what was lost is loaded at once", async () => {
+  const { revival, rests } = make();
+  const remains = loaded();
+  const told: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const load = () => {
+    told.push(`loaded after ${remains.closed} closed`);
+    return Promise.resolve(loaded());
+  };
+  revival.begin({ ...lost(load, remains, told), onReady: () => resolve() });
+  await promise;
+  await revival.close();
+  assertEquals([told, rests], [["attempt", "loaded after 1 closed"], []]);
+});
+
+Deno.test("nothing is loaded where all is to end while what is left is closed", async () => {
+  const { revival } = make();
+  const told: string[] = [];
+  revival.begin(lost(() => Promise.resolve(loaded()), loaded(), told));
+  await revival.close();
+  assertEquals(told, []);
+});
+
+Deno.test("what fails again and again is left alone until the first failure is a minute old", async () => {
+  const { revival, rests } = make();
+  const told: string[] = [];
+  let left = 5;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const load = () =>
+    left-- > 0
+      ? Promise.reject(new M40Error("out_of_memory", `no memory ${left}`))
+      : Promise.resolve(loaded());
+  revival.begin({
+    ...lost(load, loaded(), told),
+    onReady: () => {
+      told.push("ready");
+      resolve();
+    },
+  });
+  await promise;
+  await revival.close();
+  assertEquals(told, [
+    ...["attempt", "no memory 4", "attempt", "no memory 3", "attempt", "no memory 2"],
+    ...["attempt", "no memory 1", "attempt", "no memory 0", "attempt", "ready"],
+  ]);
+  // With the loss, the second failure is the third within a minute, and so is the fifth.
+  assertEquals(rests, [1000, 1000, 58_000, 1000, 1000, 1000, 57_000]);
+});
+
+Deno.test("what is loaded when all is to end is closed again", async () => {
+  const { revival } = make();
+  const told: string[] = [];
+  const late = loaded();
+  const { promise, resolve } = Promise.withResolvers<Loaded>();
+  revival.begin(lost(() => promise, loaded(), told));
+  while (told.length === 0) await undefined;
+  const closing = revival.close();
+  resolve(late);
+  await closing;
+  assertEquals([told, late.closed], [["attempt"], 1]);
+});
+
+Deno.test("what is being loaded when all is to end is told so, and its failure is nobody's", async () => {
+  const { revival } = make();
+  const told: string[] = [];
+  const load = (signal: AbortSignal) =>
+    new Promise<Loaded>((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason));
+    });
+  revival.begin(lost(load, loaded(), told));
+  while (told.length === 0) await undefined;
+  await revival.close();
+  assertEquals(told, ["attempt"]);
+});
+
+Deno.test("what is left and does not close is told of, and holds nothing up", async () => {
+  const { revival, problems } = make();
+  const told: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const remains = { closed: 0, close: () => Promise.reject(new Error("it does not close")) };
+  revival.begin({
+    ...lost(() => Promise.resolve(loaded()), remains, told),
+    onReady: () => resolve(),
+  });
+  await promise;
+  assertMatch(String(problems), /it does not close/);
+  await revival.close();
+});

@@ -1,0 +1,89 @@
+import { assert, assertEquals } from "@std/assert";
+import type { GenerateRequest } from "../../engine/mod.ts";
+import {
+  answersAlone,
+  BATCHED_TOKENS,
+  request,
+  stress,
+  tokensOf,
+  withModel,
+} from "../fixtures/batching.ts";
+
+const MODEL = "llama";
+
+Deno.test("64 requests get the tokens that each gets alone, served sixteen at a time", async () => {
+  const alone = await answersAlone(MODEL, 64, BATCHED_TOKENS);
+  await withModel(MODEL, { parallel: 16, maxQueue: 64 }, async (engine) => {
+    const among = await Promise.all(
+      alone.map((_, i) => tokensOf(engine, request(i, BATCHED_TOKENS))),
+    );
+    assertEquals(among, alone);
+    await engine.idle();
+    assertEquals(engine.status().usedPages, 0);
+  });
+});
+
+Deno.test("a KV cache that is far too small changes nobody's tokens, with and without host memory", async () => {
+  const alone = await answersAlone(MODEL, 48, BATCHED_TOKENS);
+  for (const hostCacheBytes of [0, 2 ** 20]) {
+    await withModel(
+      MODEL,
+      { parallel: 12, maxQueue: 64, kvPages: 6, hostCacheBytes },
+      async (engine) => {
+        const among = await Promise.all(
+          alone.map((_, i) => tokensOf(engine, request(i, BATCHED_TOKENS))),
+        );
+        assertEquals(among, alone);
+        await engine.idle();
+        const { preemptions, recomputations, usedPages } = engine.status();
+        assert(preemptions > 0, "nobody gave way");
+        assertEquals(recomputations > 0, hostCacheBytes === 0);
+        assertEquals(usedPages, 0);
+      },
+    );
+  }
+});
+
+Deno.test("a prompt that was seen before is not computed again", async () => {
+  await withModel(MODEL, { parallel: 4, contextTokens: 128 }, async (engine) => {
+    const prompt = Array.from({ length: 100 }, (_, i) => 10 + i);
+    const asked: GenerateRequest = { prompt, maxTokens: 8, sampling: { temperature: 0 } };
+    const first = await tokensOf(engine, asked);
+    const before = engine.status();
+    assertEquals(await tokensOf(engine, asked), first);
+    const after = engine.status();
+    assertEquals(after.cachedTokens - before.cachedTokens, 96);
+    assertEquals(after.promptTokens - before.promptTokens, 4);
+  });
+});
+
+Deno.test("n answers to one prompt compute it once, and each is what it would be alone", async () => {
+  const prompt = Array.from({ length: 64 }, (_, i) => 30 + i);
+  const asked = (seed: number): GenerateRequest => ({
+    prompt,
+    maxTokens: 20,
+    sampling: { temperature: 1, seed },
+  });
+  const alone = await withModel(MODEL, { parallel: 1 }, async (engine) => {
+    const answers = [];
+    for (let seed = 0; seed < 4; seed++) answers.push(await tokensOf(engine, asked(seed)));
+    return answers;
+  });
+  await withModel(MODEL, { parallel: 4 }, async (engine) => {
+    const answers = alone.map((): number[] => []);
+    await Promise.all(
+      engine.generateAll(alone.map((_, seed) => asked(seed))).map(async (generation, i) => {
+        for await (const { tokens } of generation) answers[i].push(...tokens.map((t) => t.token));
+      }),
+    );
+    assertEquals(answers, alone);
+    assertEquals(engine.status().promptTokens, 64 + 3);
+  });
+});
+
+// More of them: M40_STRESS_REQUESTS=10000.
+const STRESS_REQUESTS = Number(Deno.env.get("M40_STRESS_REQUESTS") ?? 600);
+
+Deno.test(`${STRESS_REQUESTS} requests with random ends lose no page, and no token is lost or sent twice`, async () => {
+  await stress(MODEL, STRESS_REQUESTS, { kvPages: 6, hostCacheBytes: 8 * 2 ** 10 });
+});

@@ -1,0 +1,479 @@
+// Ollama's dialect over one model: what is asked and answered, field by field.
+import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
+import { OllamaChat, OllamaChatPiece } from "../../../server/ollama/chat.ts";
+import { OllamaGenerated, OllamaGeneratedPiece } from "../../../server/ollama/generate.ts";
+import { OllamaVersion } from "../../../server/ollama/routes.ts";
+import { byteLevelModel } from "../../fixtures/byte_level_model.ts";
+import { readLines, readOllamaError } from "../../fixtures/ollama_fixture.ts";
+import { chat, HELLO, startChat } from "../../fixtures/server_chat_fixture.ts";
+import {
+  MODEL,
+  openRequest,
+  startServer,
+  type TestServer,
+  until,
+} from "../../fixtures/server_fixture.ts";
+
+/** Options that keep the golden model from ending its text. */
+const OPTIONS = { temperature: 0, num_predict: 6, logit_bias: { "2": -100 } };
+
+async function whole(server: TestServer, path: string, body: Record<string, unknown>) {
+  const response = await server.post(path, {
+    model: MODEL,
+    options: OPTIONS,
+    stream: false,
+    ...body,
+  });
+  assertEquals(response.headers.get("content-type"), "application/json");
+  const json = await response.json();
+  assertEquals(response.status, 200, JSON.stringify(json));
+  return json;
+}
+
+Deno.test("/api/chat: the answer is OpenAI's in Ollama's shape, whole and as lines, each with its fields", async () => {
+  await using server = await startChat();
+  const { choices, usage } = await chat(server, {});
+  const before = Date.now();
+  const answer = OllamaChat.parse(await whole(server, "/api/chat", { messages: HELLO }));
+  const {
+    created_at,
+    total_duration,
+    load_duration,
+    prompt_eval_duration,
+    eval_duration,
+    ...rest
+  } = answer;
+  assertEquals(rest, {
+    model: MODEL,
+    message: { role: "assistant", content: choices[0].message.content },
+    done: true,
+    done_reason: "length",
+    prompt_eval_count: usage.prompt_tokens,
+    eval_count: 6,
+  });
+  assert(Math.abs(Date.parse(created_at) - before) < 60_000, created_at);
+  assert(eval_duration > 0 && prompt_eval_duration > 0, "it took some time");
+  assert(
+    load_duration + prompt_eval_duration + eval_duration <= total_duration,
+    "parts of the whole",
+  );
+  // Lines are what comes where a request does not say.
+  const response = await server.post("/api/chat", {
+    model: MODEL,
+    messages: HELLO,
+    options: OPTIONS,
+  });
+  const lines = await readLines(response);
+  const last = OllamaChat.parse(lines.pop());
+  const pieces = lines.map((line) => OllamaChatPiece.parse(line));
+  assert(pieces.length > 1, "it comes in pieces");
+  assertEquals(last.message, { role: "assistant", content: "" });
+  assertEquals(last.eval_count, 6);
+  assertEquals(pieces.map(({ message }) => message.content).join(""), rest.message.content);
+});
+
+Deno.test("/api/chat: reasoning is told apart as thinking; think false ends it, a word reaches the template", async () => {
+  const template = "{% for m in messages %}{{ m.content }}{% endfor %}{{ reasoning_effort }}" +
+    "{% if enable_thinking is undefined or enable_thinking %}<think>{% endif %}";
+  await using server = await startChat({}, template);
+  const messages = HELLO;
+  const thought = OllamaChat.parse(await whole(server, "/api/chat", { messages }));
+  assertEquals(thought.message.content, "");
+  assert(thought.message.thinking!.length > 0);
+  const lines = await readLines(
+    await server.post("/api/chat", { model: MODEL, messages, options: OPTIONS }),
+  );
+  assertEquals(
+    lines.map(({ message }) => message.thinking ?? "").join(""),
+    thought.message.thinking,
+  );
+  const answered = OllamaChat.parse(await whole(server, "/api/chat", { messages, think: false }));
+  assertEquals(answered.message.thinking, undefined);
+  assert(answered.message.content.length > 0);
+  const short = OllamaChat.parse(await whole(server, "/api/chat", { messages, think: "low" }));
+  assertEquals(
+    short.prompt_eval_count,
+    thought.prompt_eval_count + short.prompt_eval_count -
+      thought.prompt_eval_count,
+  );
+  assert(short.prompt_eval_count > thought.prompt_eval_count, "the word is in the prompt");
+});
+
+Deno.test("think reaches templates by either of the names that they know it by", async () => {
+  for (const name of ["enable_thinking", "thinking"]) {
+    const template =
+      `{% for m in messages %}{{ m.content }}{% endfor %}{% if ${name} %}<think>{% endif %}`;
+    await using server = await startChat({}, template);
+    const thoughts = async (think?: boolean | string) => {
+      const { message } = await whole(server, "/api/chat", { messages: HELLO, think });
+      const { thinking } = await whole(server, "/api/generate", { prompt: "Hello", think });
+      assertEquals(thinking, message.thinking);
+      return message.thinking !== undefined;
+    };
+    assertEquals(await thoughts(), false);
+    assertEquals(await thoughts(true), true, name);
+    assertEquals(await thoughts("low"), true, name);
+    assertEquals(await thoughts(false), false);
+  }
+});
+
+Deno.test("/api/chat: an assistant's message at the end is gone on with", async () => {
+  await using server = await startChat();
+  const messages = [...HELLO, { role: "assistant", content: "Well" }];
+  const { choices } = await chat(server, { messages, continue_final_message: true });
+  const answer = await whole(server, "/api/chat", { messages });
+  assertEquals(answer.message.content, choices[0].message.content);
+});
+
+Deno.test("/api/generate: the prompt is a user's message, with raw it goes to the model as it is", async () => {
+  await using server = await startChat();
+  const messages = [{ role: "system", content: "Be" }, { role: "user", content: "Hello" }];
+  const { choices } = await chat(server, { messages });
+  const answer = OllamaGenerated.parse(
+    await whole(server, "/api/generate", { prompt: "Hello", system: "Be" }),
+  );
+  assertEquals(answer.response, choices[0].message.content);
+  const raw = OllamaGenerated.parse(
+    await whole(server, "/api/generate", { prompt: "Hello", raw: true }),
+  );
+  const completed = await server.post("/v1/completions", {
+    prompt: "Hello",
+    max_tokens: 6,
+    temperature: 0,
+    logit_bias: OPTIONS.logit_bias,
+  });
+  assertEquals(raw.response, (await completed.json()).choices[0].text);
+  const lines = await readLines(
+    await server.post("/api/generate", { prompt: "Hello", raw: true, options: OPTIONS }),
+  );
+  const last = OllamaGenerated.parse(lines.pop());
+  assertEquals([last.response, last.done_reason], ["", "length"]);
+  const pieces = lines.map((line) => OllamaGeneratedPiece.parse(line));
+  assertEquals(pieces.map(({ response }) => response).join(""), raw.response);
+});
+
+Deno.test("/api/generate: a model without a template reads the prompt as it is, and no system message", async () => {
+  await using server = await startServer();
+  const body = { prompt: "Hello" };
+  const raw = await whole(server, "/api/generate", { ...body, raw: true });
+  assertEquals((await whole(server, "/api/generate", body)).response, raw.response);
+  const error = await readOllamaError(
+    await server.post("/api/generate", { ...body, system: "Be" }),
+    400,
+  );
+  assertMatch(error, /no chat template/);
+});
+
+Deno.test("/api/generate: a suffix is what comes after the gap; a model that fills none says so", async () => {
+  using file = await byteLevelModel();
+  await using server = await startServer({ path: file.path });
+  const options = { temperature: 0, num_predict: 4 };
+  const body = { prompt: "one ", suffix: " three", options, stream: false };
+  const answer = await (await server.post("/api/generate", body)).json();
+  const filled = await (await server.post("/v1/completions", {
+    prompt: "one ",
+    suffix: " three",
+    max_tokens: 4,
+    temperature: 0,
+    parse_special: false,
+  })).json();
+  assertEquals(answer.response, filled.choices[0].text);
+  await using other = await startServer();
+  assertMatch(
+    await readOllamaError(await other.post("/api/generate", body), 400),
+    /cannot fill in/,
+  );
+});
+
+Deno.test("options: each acts as its name says, seeds are kept, -1 and -2 tokens are as many as there is room for", async () => {
+  await using server = await startServer();
+  const ask = async (options: Record<string, unknown>) =>
+    await whole(server, "/api/generate", { prompt: "Hello", options });
+  const drawn = (seed: number) => ask({ seed, num_predict: 8, temperature: 1.5 });
+  assertEquals((await drawn(7)).response, (await drawn(7)).response);
+  // Two seeds that are one number.
+  const long = async (seed: string) => {
+    const text =
+      `{"prompt":"Hello","stream":false,"options":{"temperature":1.5,"num_predict":20,"seed":${seed}}}`;
+    return (await (await server.post("/api/generate", text)).json()).response;
+  };
+  assertNotEquals(await long("9007199254740992"), await long("9007199254740993"));
+  for (const num_predict of [-1, -2]) {
+    const { eval_count, prompt_eval_count } = await ask({ ...OPTIONS, num_predict });
+    assertEquals(eval_count + prompt_eval_count, 128);
+  }
+  const greedy = await ask(OPTIONS);
+  assertEquals((await ask({ ...OPTIONS, temperature: 1, top_k: 1 })).response, greedy.response);
+  assert(
+    (await ask({ ...OPTIONS, repeat_penalty: 5, num_predict: 30 })).response !==
+      (await ask({ ...OPTIONS, num_predict: 30 })).response,
+    "repetition is penalised",
+  );
+  const stop = greedy.response.slice(1, 3);
+  const stopped = await ask({ ...OPTIONS, stop });
+  assertEquals([stopped.response, stopped.done_reason], [
+    greedy.response.slice(0, greedy.response.indexOf(stop)),
+    "stop",
+  ]);
+  const machine = {
+    num_ctx: 128,
+    num_gpu: 99,
+    num_thread: 8,
+    use_mmap: true,
+    num_keep: 4,
+    num_batch: 512,
+  };
+  assertEquals((await ask({ ...OPTIONS, ...machine })).response, greedy.response);
+});
+
+Deno.test("num_ctx has no effect, however large: what counts is whether the prompt has room", async () => {
+  const ask = async (server: TestServer, num_ctx: number, content = "Hello") =>
+    await server.post("/api/chat", {
+      messages: [{ role: "user", content }],
+      options: { ...OPTIONS, num_ctx },
+    });
+  await using server = await startChat({ contextLength: 4096, engine: { contextTokens: 128 } });
+  for (const num_ctx of [1, 128, 129, 4096, 8294, 65_536, 2 ** 31]) {
+    const lines = await readLines(await ask(server, num_ctx));
+    assertEquals(lines.at(-1).eval_count, 6, String(num_ctx));
+    const long = await readOllamaError(await ask(server, num_ctx, "word ".repeat(200)), 400);
+    assertMatch(long, /the context has 128/);
+  }
+  for (const num_ctx of [0, -1, 1.5, "8192"]) {
+    const refused = await ask(server, num_ctx as number);
+    assertMatch(await readOllamaError(refused, 400), /num_ctx: wanted/);
+  }
+});
+
+Deno.test("logprobs are those of OpenAI's chats, whole and as lines, each with its own piece", async () => {
+  await using server = await startChat();
+  const own = await chat(server, { logprobs: true, top_logprobs: 2 });
+  const { content } = own.choices[0].logprobs!;
+  const asked = { messages: HELLO, logprobs: true, options: OPTIONS };
+  const withBytes = ({ bytes, ...one }: typeof content[number]["top_logprobs"][number]) => ({
+    ...one,
+    bytes: bytes ?? [],
+  });
+  for (const top_logprobs of [undefined, 0, 2]) {
+    const body = { ...asked, top_logprobs };
+    const answer = OllamaChat.parse(await whole(server, "/api/chat", body));
+    const wanted = content.map(({ top_logprobs: top, ...one }) => ({
+      ...withBytes(one),
+      ...(top_logprobs ? { top_logprobs: top.map(withBytes) } : {}),
+    }));
+    assertEquals(answer.logprobs, wanted);
+    const lines = await readLines(await server.post("/api/chat", { model: MODEL, ...body }));
+    const pieces = lines.slice(0, -1).map((line) => OllamaChatPiece.parse(line));
+    const last = OllamaChat.parse(lines.at(-1));
+    assertEquals([...pieces, last].flatMap(({ logprobs = [] }) => logprobs), wanted);
+  }
+  const none = await whole(server, "/api/chat", { messages: HELLO, logprobs: false });
+  assertEquals("logprobs" in none, false);
+  const generated = OllamaGenerated.parse(
+    await whole(server, "/api/generate", { prompt: "Hello", raw: true, logprobs: true }),
+  );
+  assertEquals(generated.logprobs!.length, 6);
+});
+
+Deno.test("what is not done is refused in words that name it, in Ollama's shape", async () => {
+  await using server = await startChat();
+  const messages = HELLO;
+  const cases: [path: string, body: Record<string, unknown>, status: number, words: RegExp][] = [
+    ["/api/chat", { messages, tools: [{ type: "function" }] }, 400, /tools\.0\.function/],
+    ["/api/chat", { messages, tools: "a" }, 400, /^tools: wanted an array/],
+    ["/api/chat", { messages, tools: [{ type: "web", function: { name: "f" } }] }, 400, /"web"/],
+    ["/api/chat", { messages, tools: [{ function: { name: "a b" } }] }, 400, /"a b"/],
+    ["/api/chat", { messages, tools: [{ function: { name: "f", parameters: 5 } }] }, 400, /f/],
+    ["/api/chat", { messages, format: "yaml" }, 400, /format.*"yaml"/],
+    [
+      "/api/chat",
+      { messages: [{ role: "user", content: "a", images: ["aGk="] }] },
+      400,
+      /messages\.0\.images/,
+    ],
+    [
+      "/api/chat",
+      { messages: [{ role: "assistant", tool_calls: [{}] }] },
+      400,
+      /messages\.0\.tool_calls/,
+    ],
+    ["/api/chat", { messages: [{ role: "wizard", content: "a" }] }, 400, /messages\.0\.role/],
+    ["/api/chat", { messages: "a" }, 400, /messages.*the string "a"/],
+    ["/api/chat", { messages, think: 3 }, 400, /think/],
+    ["/api/chat", { messages, options: { temperature: "hot" } }, 400, /options\.temperature/],
+    ["/api/chat", { messages, options: { temperature: 900 } }, 400, /temperature.*900/],
+    ["/api/chat", { messages, options: { mirostat: 1 } }, 400, /mirostat/],
+    ["/api/chat", { messages, options: { num_predict: 1.5 } }, 400, /options\.num_predict/],
+    ["/api/chat", { messages, options: [] }, 400, /options/],
+    ["/api/chat", { messages, model: "nope" }, 404, /"nope"/],
+    ["/api/chat", { messages, model: 5 }, 400, /model/],
+    ["/api/chat", { messages, keep_alive: "soon" }, 400, /keep_alive/],
+    ["/api/generate", { prompt: "a", template: "{{ .Prompt }}" }, 400, /template/],
+    ["/api/generate", { prompt: "a", context: [1, 2] }, 400, /context.*\/api\/chat/],
+    ["/api/generate", { prompt: "a", images: ["aGk="] }, 400, /images/],
+    ["/api/generate", { prompt: "a", raw: true, system: "b" }, 400, /system together with raw/],
+    ["/api/generate", { prompt: "a", format: { type: "wizard" } }, 400, /format/],
+    ["/api/generate", { prompt: "a", logprobs: "yes" }, 400, /logprobs: wanted/],
+    ["/api/chat", { messages, logprobs: true, top_logprobs: 21 }, 400, /top_logprobs/],
+    ["/api/generate", { prompt: ["a"] }, 400, /prompt/],
+    ["/api/generate", { prompt: "a ".repeat(200), raw: true }, 400, /128/],
+    ["/api/show", {}, 400, /model/],
+    ["/api/show", { model: "nope" }, 404, /"nope"/],
+    ["/api/push", { model: "a" }, 400, /published/],
+    ["/api/blobs/sha256:0", {}, 404, /no POST/],
+  ];
+  for (const [path, body, status, words] of cases) {
+    for (const stream of [true, false]) {
+      const error = await readOllamaError(await server.post(path, { ...body, stream }), status);
+      assertMatch(error, words, `${path} ${JSON.stringify(body)}`);
+    }
+  }
+  await readOllamaError(await server.post("/api/chat", "{"), 400);
+  await readOllamaError(await server.post("/api/chat", "[]"), 400);
+  await readOllamaError(await fetch(server.url + "/api/chat"), 405);
+  await readOllamaError(await fetch(server.url + "/api/nothing"), 404);
+});
+
+Deno.test("format: an answer is the JSON that its schema allows, in chats and of prompts, whole and streamed", async () => {
+  await using server = await startChat();
+  const format = {
+    type: "object",
+    properties: { a: { enum: [1, 2] } },
+    required: ["a"],
+    additionalProperties: false,
+  };
+  const options = { ...OPTIONS, num_predict: 100, temperature: 1.5, seed: 3 };
+  const check = (text: string) => {
+    const { a, ...rest } = JSON.parse(text);
+    assert(a === 1 || a === 2, text);
+    assertEquals(rest, {});
+  };
+  const body = { messages: HELLO, format, options };
+  const answer = await whole(server, "/api/chat", body);
+  assertEquals(answer.done_reason, "stop");
+  check(answer.message.content);
+  const lines = await readLines(await server.post("/api/chat", body));
+  check(lines.map(({ message }) => message.content).join(""));
+  check((await whole(server, "/api/generate", { prompt: "a", format, options })).response);
+  const free = await whole(server, "/api/generate", { prompt: "a", format: "json", options });
+  assert(free.response.startsWith("{"), free.response);
+});
+
+Deno.test("empty lists, empty strings and null, which clients send for nothing, are nothing", async () => {
+  await using server = await startChat();
+  const answer = await whole(server, "/api/chat", { messages: HELLO });
+  const more = {
+    tools: [],
+    format: "",
+    think: null,
+    options: { ...OPTIONS, stop: null, seed: -1 },
+  };
+  const messages = [{ ...HELLO[0], images: [], tool_calls: null, tool_name: "" }];
+  const same = await whole(server, "/api/chat", { messages, ...more });
+  assertEquals(same.message, answer.message);
+});
+
+/** Content types, and none, that clients of Ollama give to JSON. */
+const TYPES = [
+  undefined,
+  "",
+  "text/plain",
+  "text/plain;charset=UTF-8",
+  "application/x-www-form-urlencoded",
+  "application/x-www-form-urlencoded; charset=UTF-8",
+  "application/octet-stream",
+  "Application/JSON; charset=utf-8",
+];
+
+/** What programs that are no browsers send with it. */
+const PROGRAMS: Record<string, string>[] = [
+  {},
+  // Node's fetch, and a desktop program in a browser's engine.
+  { "Sec-Fetch-Mode": "cors", "Accept-Language": "*" },
+  { Origin: "app://obsidian.md", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors" },
+];
+
+/** What a browser says of a page's request, and what is answered to it where the page does not say that it is JSON. */
+const PAGES: [Record<string, string>, number][] = [
+  [{ Origin: "https://evil.example", "Sec-Fetch-Site": "cross-site" }, 403],
+  [{ Origin: "https://evil.example" }, 403],
+  [{ Origin: "null" }, 403],
+  [{ "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors" }, 415],
+  [{ "Sec-Fetch-Site": "same-origin" }, 415],
+  [{ Referer: "https://evil.example/" }, 415],
+];
+
+/** Asks for tokens, whose routes want no more than a body. */
+async function tokenize(
+  server: TestServer,
+  path: string,
+  type: string | undefined,
+  headers: Record<string, string>,
+): Promise<number> {
+  const body = path === "/api/show" ? { model: "golden" } : { content: "a" };
+  // Bytes, so that no content type is added.
+  const response = await fetch(server.url + path, {
+    method: "POST",
+    headers: type === undefined ? headers : { ...headers, "Content-Type": type },
+    body: new TextEncoder().encode(JSON.stringify(body)),
+  });
+  await response.text();
+  return response.status;
+}
+
+Deno.test("bodies of any content type and of none are read as JSON where no web page sent them", async () => {
+  await using server = await startServer();
+  for (const path of ["/api/show", "/tokenize"]) {
+    for (const type of TYPES) {
+      for (const program of PROGRAMS) {
+        const status = await tokenize(server, path, type, program);
+        assertEquals(status, 200, `${path} ${type} ${JSON.stringify(program)}`);
+      }
+    }
+    for (const [page, refused] of PAGES) {
+      for (const type of ["text/plain", "application/x-www-form-urlencoded", undefined]) {
+        const status = await tokenize(server, path, type, page);
+        assertEquals(status, refused, `${path} ${type} ${JSON.stringify(page)}`);
+      }
+    }
+  }
+  const own = { Origin: server.url };
+  assertEquals(await tokenize(server, "/api/show", "text/plain", own), 415);
+  assertEquals(await tokenize(server, "/api/show", "application/json", own), 200);
+});
+
+for (const stream of [true, false]) {
+  Deno.test(`a client that leaves in the middle ends its answer, stream: ${stream}`, async () => {
+    await using server = await startServer({ contextLength: 65_536 });
+    const endless = { ...OPTIONS, num_predict: -1 };
+    const body = { prompt: "Hello", stream, options: endless };
+    const client = await openRequest(server.port, "/api/generate", body);
+    await until("it runs", () => server.engine.status().running === 1);
+    client.close();
+    await until("the engine is free", () => server.engine.status().running === 0);
+  });
+}
+
+Deno.test("an answer that fails on its way ends with a line that says so, and no line that is done", async () => {
+  await using server = await startServer({ contextLength: 65_536, app: { timeoutMs: 300 } });
+  const options = { ...OPTIONS, num_predict: -1 };
+  const lines = await readLines(await server.post("/api/generate", { prompt: "Hello", options }));
+  const last = lines.pop();
+  assertEquals(Object.keys(last), ["error"]);
+  assertMatch(last.error, /not done after 0\.3 s/);
+  assert(lines.every(({ done }) => done === false));
+});
+
+Deno.test("a key holds for Ollama's routes, in its shape; the greeting needs none", async () => {
+  await using server = await startServer({ app: { apiKey: "k" } });
+  for (const path of ["/api/tags", "/api/ps", "/api/version", "/api/nothing"]) {
+    assertMatch(await readOllamaError(await fetch(server.url + path), 401), /API key/);
+  }
+  const headers = { Authorization: "Bearer k" };
+  const version = await fetch(server.url + "/api/version", { headers });
+  assertMatch(OllamaVersion.parse(await version.json()).version, /^\d+\.\d+\.\d+$/);
+  const greeting = await fetch(server.url + "/");
+  assertEquals([greeting.status, await greeting.text()], [200, "Ollama is running"]);
+  const head = await fetch(server.url + "/", { method: "HEAD" });
+  assertEquals([head.status, await head.text()], [200, ""]);
+});

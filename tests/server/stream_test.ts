@@ -1,0 +1,63 @@
+// Streams while there is no event: their head, their comments, their readers.
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import {
+  NO_END,
+  RawClient,
+  rawPost,
+  readError,
+  startServer,
+  until,
+} from "../fixtures/server_fixture.ts";
+
+const LONG = { contextLength: 65_536 };
+const ENDLESS = { prompt: "Hello", max_tokens: 60_000, ...NO_END };
+const EVENT_STREAM = /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n/;
+
+for (const path of ["/v1/completions", "/v1/generate"]) {
+  Deno.test(`a stream's head comes at once, and comments while it waits for its turn: ${path}`, async () => {
+    await using server = await startServer({ ...LONG, app: { commentMs: 50 } });
+    using first = await RawClient.connect(server.port, rawPost(path, { ...ENDLESS, stream: true }));
+    await until("the first runs", () => server.engine.status().running === 1);
+    const body = { ...ENDLESS, max_tokens: 2, stream: true };
+    using second = await RawClient.connect(server.port, rawPost(path, body));
+    const [head] = await second.until(EVENT_STREAM);
+    assertStringIncludes(head.toLowerCase(), "\r\nx-accel-buffering: no\r\n");
+    assertStringIncludes(head.toLowerCase(), "\r\ncontent-type: text/event-stream\r\n");
+    await second.until(/(: waiting\n\n[^]*){3}/);
+    assertEquals(server.engine.status().waiting, 1);
+    assert(!second.text.includes("data:"), second.text);
+    first.close();
+    // Comments are lines of their own, before the first event and never within one.
+    const [text] = await second.until(/data: [^]*data: \[DONE\]\n\n\r\n0\r\n\r\n$/);
+    const events = text.replaceAll(/\r\n[0-9a-f]+\r\n/g, "").split("\n\n");
+    for (const event of events) assertMatch(event, /^(data: |: waiting$|\r\n|$)/);
+  });
+}
+
+Deno.test("a stream whose client reads no event for a while gets no comments in their place", async () => {
+  await using server = await startServer({ ...LONG, app: { commentMs: 20 } });
+  const response = await server.post("/v1/generate", {
+    ...ENDLESS,
+    max_tokens: 3000,
+    stream: true,
+  });
+  await server.engine.idle();
+  const text = await response.text();
+  assertEquals(text.split("data: ").length - 1 > 1000, true);
+  const comments = text.split(": waiting").length - 1;
+  assert(comments < 100, `${comments} comments although there were events`);
+});
+
+Deno.test("what is refused is refused before the head of a stream, with its own status", async () => {
+  await using server = await startServer({ ...LONG, engine: { maxQueue: 0 } });
+  using first = await RawClient.connect(
+    server.port,
+    rawPost("/v1/generate", { ...ENDLESS, stream: true }),
+  );
+  await first.until(/data: /);
+  const post = (body: unknown) => server.post("/v1/completions", body);
+  await readError(await post({ ...ENDLESS, stream: true }), 429);
+  await readError(await post({ ...ENDLESS, stream: true, prompt: Array(70_000).fill(5) }), 400);
+  await readError(await post({ ...ENDLESS, stream: true, temperature: 900 }), 400);
+  await readError(await post({ ...ENDLESS, stream: true, model: "gpt-4" }), 404);
+});
