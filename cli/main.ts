@@ -42,7 +42,7 @@ async function dispatch([name, ...args]: readonly string[]): Promise<number> {
       await write(await version(args));
       return EXIT.success;
     case DEVICE_PROCESS: {
-      // This program in another part, which it starts itself: see docs/architecture.md.
+      // This program in another part, which it starts itself: see docs/device.md.
       const { serveChannel } = await import("../engine/device/serve_channel.ts");
       return serveChannel(args[0]);
     }
