@@ -5,8 +5,8 @@
  */
 
 /**
- * The sentences of a page's paragraphs and list items, their inline code and links as text. Headings, tables, code and
- * what introduces them up to a colon at a line's end count as the sentence that they are; tables and code do not.
+ * The sentences of a page's paragraphs and list items. Headings, tables and fenced code are left out; inline code and
+ * links count as text.
  */
 export function sentencesOf(markdown: string): string[] {
   const sentences: string[] = [];
@@ -36,7 +36,7 @@ export function wordsOf(sentence: string): number {
   return sentence.split(/\s+/).filter((word) => /[\p{L}\d]/u.test(word)).length;
 }
 
-/** The page's lines, those of fenced and of indented code empty, so that numbers of lines stay. */
+/** The page's lines; those of fenced code are empty, so that the numbers of the others stay. */
 export function withoutCode(markdown: string): string[] {
   let fenced = false;
   return markdown.split("\n").map((line) => {
@@ -48,10 +48,10 @@ export function withoutCode(markdown: string): string[] {
   });
 }
 
-/** Code counts as one word however many it has; a link as its text. */
+/** Inline code becomes one word however many it has; a link becomes its text. */
 function plain(text: string): string {
   return text
-    .replace(/`[^`]*`/g, (code) => code.replace(/\s+/g, "\u00a0"))
+    .replace(/`[^`]*`/g, (code) => code.replaceAll(/\s+/g, "_"))
     .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
     .replace(/\*\*/g, "");
 }

@@ -1,0 +1,85 @@
+import { assertEquals } from "@std/assert";
+import { fromFileUrl } from "@std/path";
+import { listPages } from "../../tools/prose.ts";
+import { deadLinks } from "../../tools/prose/links.ts";
+import { examineRoom, roomFolders } from "../../tools/prose/rooms.ts";
+import { sentencesOf, wordsOf } from "../../tools/prose/sentences.ts";
+import { findWords } from "../../tools/prose/words.ts";
+
+const ROOT = fromFileUrl(new URL("../..", import.meta.url));
+
+/** Pages that are generated, or that have not been rewritten yet. */
+const OTHERS = /^docs\/(api|install|kernels)\.md$|^docs\/(kernels|measurements)\//;
+
+/** Words of a sentence of the documentation at most. */
+const MOST_WORDS = 30;
+
+async function pages(): Promise<string[]> {
+  const rooms = roomFolders().map((room) => `${room}/README.md`);
+  return [...(await listPages()).filter((page) => !OTHERS.test(page)), ...rooms];
+}
+
+Deno.test("every room has a README.md of at most 30 lines, whose modules exist", async () => {
+  const faults = await Promise.all(roomFolders().map((room) => examineRoom(ROOT, room)));
+  assertEquals(faults.flat(), []);
+});
+
+Deno.test("the documentation has no words that have plainer ones", async () => {
+  const found: string[] = [];
+  for (const page of await pages()) {
+    for (const { line, word, instead } of findWords(await Deno.readTextFile(`${ROOT}/${page}`))) {
+      found.push(`${page}:${line}: "${word}"; write ${instead}`);
+    }
+  }
+  assertEquals(found, []);
+});
+
+Deno.test("sentences of the documentation have at most 30 words, 15 on average", async () => {
+  const long: string[] = [];
+  for (const page of await pages()) {
+    const text = await Deno.readTextFile(`${ROOT}/${page}`);
+    // Others' text, as it came.
+    const own = page === "docs/architecture.md"
+      ? text.split("## How to add an operation")[0]
+      : text;
+    const counts = sentencesOf(own).map((sentence) => {
+      const words = wordsOf(sentence);
+      if (words > MOST_WORDS) long.push(`${page}, ${words} words: ${sentence}`);
+      return words;
+    });
+    const average = counts.reduce((sum, count) => sum + count, 0) / counts.length;
+    if (average > MOST_WORDS / 2) long.push(`${page}: ${average.toFixed(1)} words on average`);
+  }
+  assertEquals(long, []);
+});
+
+Deno.test("links between the pages of the documentation lead somewhere", async () => {
+  const faults: string[] = [];
+  for (const page of ["README.md", ...await listPages()]) {
+    faults.push(...await deadLinks(ROOT, page));
+  }
+  assertEquals(faults, []);
+});
+
+Deno.test("sentences: paragraphs, list items and links count; headings, tables and code do not", () => {
+  const page = [
+    "# A title. Of two sentences.",
+    "",
+    "One sentence with `code of four words` and",
+    "a [link of text](somewhere.md). Another one!",
+    "",
+    "- An item: of a list.",
+    "- A second item",
+    "",
+    "| A table. | Of cells. |",
+    "```",
+    "Code. And more.",
+    "```",
+  ].join("\n");
+  assertEquals(sentencesOf(page).map(wordsOf), [9, 2, 5, 3]);
+});
+
+Deno.test("words are found across lines, and not in code", () => {
+  const found = findWords("One that gives\nway.\n\n```\ngives way\n```\n");
+  assertEquals(found, [{ line: 1, word: "gives\nway", instead: "preempt" }]);
+});
