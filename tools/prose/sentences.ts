@@ -14,7 +14,11 @@ export function sentencesOf(markdown: string): string[] {
   const end = () => {
     const text = plain(block.join(" "));
     block = [];
-    for (const part of text.split(/(?<=[.!?…])["”)*_]*\s+(?=["“(*_`[]*(?:[\p{Lu}\d`]|m40 ))/u)) {
+    for (
+      const part of text.split(
+        /(?<=[.!?…])["”)*_]*\s+(?=["“(*_`[]*(?:[\p{Lu}\d`]|m40 |llama\.cpp))/u,
+      )
+    ) {
       if (wordsOf(part) > 1) sentences.push(part.trim());
     }
   };
