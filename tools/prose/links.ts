@@ -1,5 +1,5 @@
 /**
- * Links of Markdown pages to each other.
+ * Links of Markdown pages to each other, and the paths of files that they name.
  *
  * @module
  */
@@ -26,6 +26,36 @@ export async function deadLinks(root: string, page: string): Promise<string[]> {
     }
   }
   return faults;
+}
+
+/** Inline code that is a path in the checkout: it begins with one of its folders. */
+const PATH = /`((?:bench|cli|cuda|deploy|docs|engine|mcp|server|tests|tools)\/[\w./*-]+)`/g;
+
+/** The paths of a page that are not there, a line each; `*` stands for any part of a file's name. */
+export async function deadPaths(root: string, page: string): Promise<string[]> {
+  const text = withoutCode(await Deno.readTextFile(join(root, page))).join("\n");
+  const faults: string[] = [];
+  for (const [, path] of text.matchAll(PATH)) {
+    // A name that the reader is to put in.
+    if (/[A-Z]{2,}/.test(path)) continue;
+    if (!await anyFile(root, path)) faults.push(`${page} names ${path}, which is not there`);
+  }
+  return faults;
+}
+
+/** Whether there is a file or folder of that name in a folder; `*` stands for any part of a file's name. */
+export async function anyFile(folder: string, name: string): Promise<boolean> {
+  const parts = name.replace(/\/$/, "").split("/");
+  const escaped = parts[parts.length - 1].replaceAll(/[.+]/g, "\\$&").replaceAll("*", ".*");
+  const pattern = new RegExp(`^${escaped}$`);
+  try {
+    for await (const entry of Deno.readDir(join(folder, ...parts.slice(0, -1)))) {
+      if (pattern.test(entry.name)) return true;
+    }
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  return false;
 }
 
 /** The anchors of a page's headings, as GitHub makes them. */

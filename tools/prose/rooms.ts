@@ -4,6 +4,7 @@
  * @module
  */
 import { HOUSE } from "../imports/rooms.ts";
+import { anyFile } from "./links.ts";
 
 /** Lines that a room's page has at most. */
 const MOST_LINES = 30;
@@ -61,18 +62,4 @@ export async function examineRoom(root: string, room: string): Promise<string[]>
     }
   }
   return faults;
-}
-
-/** Whether there is a file or folder of that name, in which `*` stands for any part of a file's name. */
-async function anyFile(folder: string, name: string): Promise<boolean> {
-  const parts = name.replace(/\/$/, "").split("/");
-  for (const part of parts.slice(0, -1)) folder += `/${part}`;
-  const escaped = parts[parts.length - 1].replaceAll(/[.+]/g, "\\$&").replaceAll("*", ".*");
-  const pattern = new RegExp(`^${escaped}$`);
-  try {
-    for await (const entry of Deno.readDir(folder)) if (pattern.test(entry.name)) return true;
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
-  return false;
 }
