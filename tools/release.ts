@@ -1,8 +1,8 @@
 /**
  * Makes a release of the commit that is checked out: `dist/release/m40-VERSION-linux-x86_64.tar.gz`, and beside it
- * its sum and install.sh. The same commit, tools and runtime give the same bytes.
+ * its bill of materials, install.sh and the sums of all three. The same commit, tools and runtime give the same bytes.
  *
- * `deno task release [--without-cuda]`
+ * `deno task release [--without-cuda | --both]`: one archive with CUDA, one without, or both, which share their sums.
  *
  * Set DENORT_BIN to use a runtime that is already there instead of downloading it.
  *
@@ -58,9 +58,36 @@ async function checkedOut(): Promise<Commit> {
   return { id, time: Number(time) };
 }
 
-/** Makes a release; returns the path of its archive. */
-async function release(withCuda: boolean): Promise<string> {
+/**
+ * Makes a release's archives.
+ *
+ * @param variants for each archive, whether it holds the CUDA library
+ * @returns the paths of the archives
+ * @throws {Error} where files differ from the commit, or a compiler is missing
+ */
+async function release(variants: readonly boolean[]): Promise<string[]> {
   const commit = await checkedOut();
+  const archives: string[] = [];
+  const published: string[] = [];
+  for (const withCuda of variants) {
+    const { archive, bill } = await makeArchive(commit, withCuda);
+    archives.push(archive);
+    published.push(basename(archive), basename(bill));
+  }
+  await Deno.copyFile(
+    join(OUTPUT, "source", "deploy/install/install.sh"),
+    join(OUTPUT, "install.sh"),
+  );
+  const sums = await checksums(OUTPUT, [...published, "install.sh"]);
+  await Deno.writeTextFile(join(OUTPUT, "SHA256SUMS"), sums);
+  return archives;
+}
+
+/** Makes one archive; returns its path, and that of its bill of materials beside it. */
+async function makeArchive(
+  commit: Commit,
+  withCuda: boolean,
+): Promise<{ archive: string; bill: string }> {
   const name = `m40-${VERSION}-linux-x86_64${withCuda ? "" : "-cpu"}`;
   const folder = join(OUTPUT, name);
   for (const path of [folder, join(OUTPUT, "source")]) await removeAll(path);
@@ -99,7 +126,8 @@ async function release(withCuda: boolean): Promise<string> {
     deno: { version: Deno.version.deno, v8: Deno.version.v8 },
     libraries,
   });
-  await Deno.writeTextFile(join(folder, "sbom.cdx.json"), JSON.stringify(bill, null, 2) + "\n");
+  const billText = JSON.stringify(bill, null, 2) + "\n";
+  await Deno.writeTextFile(join(folder, "sbom.cdx.json"), billText);
   await writeLicences(join(folder, "licences"), packages, withCuda);
   await writeShellFiles(folder);
   for (const [from, to] of Object.entries(COPIED)) {
@@ -113,10 +141,9 @@ async function release(withCuda: boolean): Promise<string> {
 
   const archive = join(OUTPUT, `${name}.tar.gz`);
   await pack(folder, archive, commit.time);
-  await Deno.copyFile(join(folder, "install.sh"), join(OUTPUT, "install.sh"));
-  const published = [basename(archive), "install.sh"];
-  await Deno.writeTextFile(join(OUTPUT, "SHA256SUMS"), await checksums(OUTPUT, published));
-  return archive;
+  const billBeside = join(OUTPUT, `${name}.cdx.json`);
+  await Deno.writeTextFile(billBeside, billText);
+  return { archive, bill: billBeside };
 }
 
 /** The tree of a commit, every file of which has the commit's time; returns its folder. */
@@ -182,11 +209,14 @@ async function removeAll(path: string): Promise<void> {
 
 if (import.meta.main) {
   const args = parseArgs(Deno.args, {
-    boolean: ["without-cuda"],
+    boolean: ["without-cuda", "both"],
     unknown: (argument) => {
-      throw new Error(`unknown argument ${argument}; wanted --without-cuda or nothing`);
+      throw new Error(`unknown argument ${argument}; wanted --without-cuda, --both or nothing`);
     },
   });
-  const archive = await release(!args["without-cuda"]);
-  console.log(`${archive}\n${await sha256(archive)}`);
+  if (args.both && args["without-cuda"]) {
+    throw new Error("--both and --without-cuda exclude each other");
+  }
+  const archives = await release(args.both ? [true, false] : [!args["without-cuda"]]);
+  for (const archive of archives) console.log(`${archive}\n${await sha256(archive)}`);
 }

@@ -7,16 +7,22 @@ export LC_ALL
 # m40 is started below, with its own libraries.
 unset M40_KERNELS
 
+# The public key of this repository's releases, as minisign prints it (the second line of minisign.pub). SECURITY.md
+# says how it is made. While it is empty, releases have no signature, and only their checksums are verified.
+PUBLIC_KEY=''
+
 usage() {
   cat <<'END'
 Installs m40, a server of large language models, or takes it away again.
 
-  sh install.sh [ARCHIVE] [--user | --system] [--prefix FOLDER] [--no-service] [--force]
+  sh install.sh [ARCHIVE] [--user | --system] [--prefix FOLDER] [--no-service] [--force] [--key KEY | --unsigned]
   sh install.sh --uninstall [--purge] [--user | --system] [--prefix FOLDER]
 
-ARCHIVE       m40-VERSION-linux-x86_64.tar.gz; its sum is looked up in SHA256SUMS beside it.
-              Without it, the folder that this script lies in is installed: an unpacked archive.
---sums FILE   the sums of the archive, where they are somewhere else
+ARCHIVE       m40-VERSION-linux-x86_64.tar.gz; its sum is looked up in SHA256SUMS beside it, whose signature is
+              SHA256SUMS.minisig. Without it, the folder that this script lies in is installed: an unpacked archive.
+--sums FILE   the sums of the archive, where they are somewhere else; the signature is FILE.minisig
+--key KEY     the public key that has to have signed the sums, or the file that holds it (minisign.pub)
+--unsigned    installs an archive that nobody signed, such as one that you made yourself
 --user        into ~/.local, for this user (what others than root get)
 --system      into /usr/local, with the service m40, its user and /var/lib/m40 (what root gets)
 --prefix FOLDER  into another folder
@@ -37,7 +43,7 @@ misused() {
   exit 2
 }
 
-mode='' prefix='' archive='' sums='' action=install purge=no service=yes force=no
+mode='' prefix='' archive='' sums='' action=install purge=no service=yes force=no key=$PUBLIC_KEY signed=yes
 value() { if [ "$#" -lt 2 ] || [ -z "$2" ]; then misused "$1 wants a value behind it"; fi; }
 while [ "$#" -gt 0 ]; do
   case $1 in
@@ -48,6 +54,9 @@ while [ "$#" -gt 0 ]; do
   --prefix=*) prefix=${1#*=} ;;
   --sums) value "$@" && sums=$2 && shift ;;
   --sums=*) sums=${1#*=} ;;
+  --key) value "$@" && key=$2 && shift ;;
+  --key=*) key=${1#*=} ;;
+  --unsigned) signed=no ;;
   --no-service) service=no ;;
   --uninstall) action=uninstall ;;
   --purge) purge=yes ;;
@@ -60,6 +69,8 @@ done
 [ "$purge" = no ] || [ "$action" = uninstall ] || misused "--purge goes with --uninstall"
 [ "$force" = no ] || [ "$action" = install ] || misused "--force goes with an installation"
 [ -z "$archive" ] || [ "$action" = install ] || misused "--uninstall takes no archive; got $archive"
+[ "$signed" = yes ] || [ "$key" = "$PUBLIC_KEY" ] || misused "--key and --unsigned exclude each other"
+[ -n "$archive" ] || [ "$key" = "$PUBLIC_KEY" ] || misused "--key goes with an ARCHIVE, beside which the signature lies"
 
 if [ -z "$mode" ]; then
   if [ "$(id -u)" = 0 ]; then mode=system; else mode=user; fi
@@ -231,7 +242,50 @@ make_folders() {
   done
 }
 
-# The archive's folder, unpacked once its sum is right.
+# check_signature FILE: fails unless FILE.minisig is a signature of it by the key. Without a key there is nothing to check.
+check_signature() {
+  if [ "$signed" = no ]; then return; fi
+  if [ -z "$key" ]; then
+    if [ -f "$1.minisig" ]; then say "$1.minisig was not checked: this install.sh has no key; name one with --key"; fi
+    return
+  fi
+  [ -f "$1.minisig" ] ||
+    fail "there is no signature $1.minisig, so nobody vouches for $1; it is published beside the archive. An archive that you made yourself is installed with --unsigned"
+  if [ -f "$key" ]; then key=$(sed -n 2p "$key"); fi
+  case $key in
+  RW*) [ "${#key}" = 56 ] ;;
+  *) false ;;
+  esac || fail "the key $key is no public key of minisign; wanted are its 56 characters, which begin with RW, or minisign.pub"
+  if command -v minisign >/dev/null 2>&1; then
+    minisign -V -q -P "$key" -m "$1" -x "$1.minisig" >/dev/null 2>&1
+  elif openssl pkeyutl -help 2>&1 | grep -q -e -rawin; then
+    openssl_verifies "$1"
+  else
+    fail "the signature of $1 cannot be checked: neither minisign nor OpenSSL 3 is installed; apt install minisign. Nothing was changed"
+  fi || fail "$1 does not have the signature of $key: somebody changed it, or it is of another release or signer. Do not install this archive; fetch it again from where m40 is published"
+}
+
+# openssl_verifies FILE: what minisign does, by OpenSSL 3. A key is 2 bytes "Ed", 8 of its number and 32 of Ed25519; a
+# signature "ED" (of the file's BLAKE2b hash) or "Ed" (of the file), the key's number, and 64 bytes of Ed25519.
+openssl_verifies() {
+  printf '%s' "$key" | openssl base64 -d -A >"$scratch/key"
+  sed -n 2p "$1.minisig" | openssl base64 -d -A >"$scratch/signature"
+  [ "$(wc -c <"$scratch/key")" -eq 42 ] && [ "$(wc -c <"$scratch/signature")" -eq 74 ] || return 1
+  head -c 10 "$scratch/key" | tail -c 8 >"$scratch/key.number"
+  head -c 10 "$scratch/signature" | tail -c 8 | cmp -s - "$scratch/key.number" || return 1
+  # The key's 32 bytes behind what DER puts before them.
+  { printf '\060\052\060\005\006\003\053\145\160\003\041\000' && tail -c 32 "$scratch/key"; } >"$scratch/key.der"
+  tail -c 64 "$scratch/signature" >"$scratch/ed25519"
+  case $(head -c 2 "$scratch/signature") in
+  ED) openssl dgst -blake2b512 -binary "$1" >"$scratch/message" ;;
+  Ed) cp "$1" "$scratch/message" ;;
+  *) return 1 ;;
+  esac
+  openssl pkeyutl -verify -pubin -keyform DER -inkey "$scratch/key.der" -rawin -in "$scratch/message" \
+    -sigfile "$scratch/ed25519" >/dev/null 2>&1
+}
+
+# The archive's folder, unpacked once its sum is right, and the sum's signature.
 unpack() {
   need tar gzip mktemp
   [ -f "$archive" ] || fail "there is no file $archive"
@@ -241,6 +295,8 @@ unpack() {
   esac
   [ -n "$sums" ] || sums=$beside/SHA256SUMS
   [ -f "$sums" ] || fail "there is no $sums, so that $archive cannot be verified; it is published beside the archive, or named with --sums"
+  scratch=$(mktemp -d)
+  check_signature "$sums"
   name=${archive##*/}
   wanted=$(awk -v name="$name" 'substr($0, 67) == name && substr($0, 65, 2) ~ /^ [ *]$/ { print substr($0, 1, 64) }' "$sums")
   case $wanted in
@@ -250,9 +306,9 @@ unpack() {
   got=$(sha256sum <"$archive") && got=${got%% *}
   [ "$got" = "$wanted" ] ||
     fail "$archive is not what was published: its SHA-256 is $got, $sums has $wanted; fetch it again"
-  scratch=$(mktemp -d)
-  tar -xzf "$archive" -C "$scratch" --no-same-owner || fail "$archive cannot be unpacked"
-  set -- "$scratch"/m40-*
+  mkdir "$scratch/archive"
+  tar -xzf "$archive" -C "$scratch/archive" --no-same-owner || fail "$archive cannot be unpacked"
+  set -- "$scratch/archive"/m40-*
   if [ "$#" != 1 ] || [ ! -f "$1/m40" ]; then fail "$archive has no m40 in it"; fi
   source=$1
 }

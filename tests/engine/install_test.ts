@@ -1,97 +1,9 @@
 // install.sh with an archive of this test's making, whose m40 is a shell script: what is placed, refused, kept, removed.
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
-import { checksums, filesBelow, pack } from "../../tools/release/archive.ts";
+import { checksums } from "../../tools/release/archive.ts";
 import { run } from "../../tools/release/run.ts";
-
-const DEPLOY = fromFileUrl(new URL("../../deploy/install", import.meta.url));
-const REPORT = '{\n  "libraries": [\n    {\n      "problem": null,\n      "abi": 1\n    }\n  ]\n}';
-
-/** A folder with an archive, SHA256SUMS and install.sh, and a home, both with spaces in their paths. */
-class Release implements AsyncDisposable {
-  private constructor(readonly root: string) {}
-
-  static async make(program = programOf("1.0.0")): Promise<Release> {
-    const release = new Release(await Deno.makeTempDir({ prefix: "m40 install " }));
-    await Deno.mkdir(release.home);
-    await release.publish(program);
-    return release;
-  }
-
-  get home(): string {
-    return join(this.root, "a home");
-  }
-
-  get archive(): string {
-    return join(this.root, "m40-1.0.0-linux-x86_64.tar.gz");
-  }
-
-  /** Makes the archive anew. */
-  async publish(program: string, extra: Record<string, string> = {}): Promise<void> {
-    const folder = join(this.root, "m40-1.0.0-linux-x86_64");
-    const contents: Record<string, string> = {
-      "m40": program,
-      "libm40_cpu.so": "library",
-      "man/m40.1": ".TH m40 1\n",
-      "completions/m40.bash": "",
-      "completions/m40.zsh": "",
-      "completions/m40.fish": "",
-      ...extra,
-    };
-    for (const name of ["man", "completions"]) {
-      await Deno.mkdir(join(folder, name), { recursive: true });
-    }
-    for (const name of ["install.sh", "m40.service", "m40.toml"]) {
-      await Deno.copyFile(join(DEPLOY, name), join(folder, name));
-    }
-    for (const [path, text] of Object.entries(contents)) {
-      await Deno.writeTextFile(join(folder, path), text);
-    }
-    await Deno.chmod(join(folder, "m40"), 0o755);
-    const sums = await checksums(folder, await filesBelow(folder));
-    await Deno.writeTextFile(join(folder, "SHA256SUMS"), sums);
-    await pack(folder, this.archive, 1e9);
-    await Deno.copyFile(join(folder, "install.sh"), join(this.root, "install.sh"));
-    const published = await checksums(this.root, ["m40-1.0.0-linux-x86_64.tar.gz"]);
-    await Deno.writeTextFile(join(this.root, "SHA256SUMS"), published);
-    await Deno.remove(folder, { recursive: true });
-  }
-
-  async install(args: string[] = [this.archive, "--user"], script = join(this.root, "install.sh")) {
-    const { code, stdout, stderr } = await this.start(args, script).output();
-    const decoder = new TextDecoder();
-    return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
-  }
-
-  start(args: string[], script = join(this.root, "install.sh")): Deno.Command {
-    return new Deno.Command("sh", {
-      args: [script, ...args],
-      clearEnv: true,
-      env: { HOME: this.home, PATH: "/usr/bin:/bin", TMPDIR: this.root },
-      stdout: "piped",
-      stderr: "piped",
-    });
-  }
-
-  /** What is in the home, files and folders. */
-  async there(): Promise<string[]> {
-    const list = await run("find", [".", "-mindepth", "1"], { cwd: this.home });
-    return list.split("\n").filter((line) => line !== "").sort();
-  }
-
-  /** The folders of installations before this one that a server may run from still. */
-  async before(): Promise<string[]> {
-    return (await this.there()).filter((path) => /^\.\/\.local\/lib\/\.m40\.[^/]*$/.test(path));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Deno.remove(this.root, { recursive: true });
-  }
-}
-
-function programOf(version: string): string {
-  return `#!/bin/sh\nif [ "$2" = --json ]; then echo '${REPORT}'; else echo "m40 ${version}"; fi\n`;
-}
+import { DEPLOY, programOf, Release, REPORT } from "../fixtures/install_release.ts";
 
 const ignore = Deno.build.os !== "linux" || Deno.build.arch !== "x86_64";
 

@@ -15,7 +15,7 @@ if [ -e /usr/local/lib/m40 ]; then sh install.sh --uninstall --purge; fi
 everything >/tmp/before
 
 # The system: /usr/local, the user m40, /var/lib/m40.
-sh install.sh "$archive"
+sh install.sh "$archive" --unsigned
 m40 --version --json
 m40 run demo "Once upon a time" --max-tokens 20 --temperature 0
 [ "$(stat -c %U /var/lib/m40/models)" = m40 ]
@@ -37,7 +37,7 @@ curl -sfN http://127.0.0.1:11555/v1/chat/completions -H 'Content-Type: applicati
 grep -q '^data: \[DONE\]' /tmp/stream
 kill -TERM "$server"
 wait "$server"
-sh install.sh "$archive" # once more, as an update
+sh install.sh "$archive" --unsigned # once more, as an update
 sh /usr/local/lib/m40/install.sh --uninstall --purge
 if getent passwd m40; then echo "the user m40 is still there" && exit 1; fi
 
@@ -46,7 +46,7 @@ mkdir -p "/tmp/a home"
 (
   HOME="/tmp/a home"
   export HOME
-  sh install.sh "$archive" --user
+  sh install.sh "$archive" --unsigned --user
   "$HOME/.local/bin/m40" run demo "Once" --max-tokens 5 --temperature 0
   sh "$HOME/.local/lib/m40/install.sh" --uninstall --purge --user
 )
