@@ -277,7 +277,7 @@ Deno.test({
       [...Deno.readDirSync(folder)].filter(({ name }) => name.endsWith(".sh"))
         .map(({ name }) => join(folder, name))
     );
-    assertEquals(scripts.length, 3);
+    assertEquals(scripts.length, 5);
     assertEquals(await run("shellcheck", ["--shell=sh", ...scripts]), "");
   },
 });
