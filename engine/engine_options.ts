@@ -143,7 +143,7 @@ export interface EngineOptions {
   onObserverError?: (error: unknown) => void;
 }
 
-/** Steps of a run at most, where nothing was said: docs/kernels.md has what other numbers give. */
+/** Steps of a run at most, where nothing was said: docs/measurements/whole-steps.md has what other numbers give. */
 export const RUN_STEPS = 32;
 
 /** How a model is served, with what holds where nothing was said. */
