@@ -1,6 +1,6 @@
 // The documentation's own links: every page that a link names is there, with the heading that it names.
 import { assertEquals } from "@std/assert";
-import { dirname, fromFileUrl, join, normalize, relative } from "@std/path";
+import { dirname, fromFileUrl, join, relative } from "@std/path";
 
 const ROOT = fromFileUrl(new URL("../..", import.meta.url));
 const FOLDERS = ["docs", "findings", "tools", ".github"];
@@ -48,7 +48,7 @@ async function brokenLinks(page: string, text: string): Promise<string[]> {
   for (const [, target] of prose(text).matchAll(/\]\(([^)\s]+)\)/g)) {
     if (/^[a-z]+:/.test(target)) continue;
     const [path, anchor] = target.split("#");
-    const file = path === "" ? page : normalize(join(dirname(page), decodeURI(path)));
+    const file = path === "" ? page : join(dirname(page), decodeURI(path));
     const there = await Deno.stat(join(ROOT, file)).catch(() => null);
     const known = there !== null && (anchor === undefined || !file.endsWith(".md") ||
       anchors(await Deno.readTextFile(join(ROOT, file))).has(anchor));
