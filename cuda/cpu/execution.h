@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "../program/operations.generated.h"
 #include "objects.h"
 
 namespace m40::reference {
@@ -18,6 +19,8 @@ struct Execution {
   const Step& step;
   const Kernels& kernels;
   ThreadPool& pool;
+  // The number of the operation that is computed.
+  size_t operation = 0;
 
   const m40_buffer_desc& desc(uint32_t buffer) const { return program.buffers[buffer]; }
   // Rows of a buffer in this step.
@@ -50,25 +53,9 @@ struct Execution {
   }
 };
 
-void run_embed(const Execution& execution, const m40_op_embed& op);
-void run_norm(const Execution& execution, const m40_op_norm& op);
-void run_matmul(const Execution& execution, const m40_op_matmul& op);
-void run_head_matmul(const Execution& execution, const m40_op_head_matmul& op);
-void run_rope_store(const Execution& execution, const m40_op_rope_store& op, const double* angles);
-void run_attention(const Execution& execution, const m40_op_attention& op);
-void run_activation(const Execution& execution, const m40_op_activation& op);
-void run_add(const Execution& execution, const m40_op_add& op);
-void run_select(const Execution& execution, const m40_op_select& op);
-void run_softcap(const Execution& execution, const m40_op_softcap& op);
-void run_route(const Execution& execution, const m40_op_route& op);
-void run_expert_matmul(const Execution& execution, const m40_op_expert_matmul& op);
-void run_expert_sum(const Execution& execution, const m40_op_expert_sum& op);
-void run_sample(const Execution& execution, const m40_op_sample& op);
-void run_conv(const Execution& execution, const m40_op_conv& op);
-void run_delta_rule(const Execution& execution, const m40_op_delta_rule& op);
-void run_selective_scan(const Execution& execution, const m40_op_selective_scan& op);
-void run_copy(const Execution& execution, const m40_op_copy& op);
-void run_exchange(const Execution& execution, const m40_op_exchange& op);
+#define OPERATION(KIND, name) void run_##name(const Execution& execution, const m40_op_##name& op);
+M40_OPERATIONS(OPERATION)
+#undef OPERATION
 
 // Finds the rows of each sequence of the program's step, where it has states. Within the room that was reserved for them.
 void find_sequence_rows(m40_program* program);

@@ -79,7 +79,8 @@ uint64_t rope_store_scratch_bytes(const m40_op_rope_store& op) {
   return (rope_floats(op) + std::max(op.head_dim, op.value_dim)) * sizeof(float);
 }
 
-void run_rope_store(const Execution& execution, const m40_op_rope_store& op, const double* angles) {
+void run_rope_store(const Execution& execution, const m40_op_rope_store& op) {
+  const double* angles = reinterpret_cast<const double*>(execution.memory(execution.program.plan.angles[execution.operation]));
   const Step& step = execution.step;
   execution.pool.parallel(step.n_tokens, 1, [&](uint64_t begin, uint64_t end, uint32_t thread) {
     float* scratch = execution.scratch(thread);

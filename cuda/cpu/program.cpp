@@ -25,30 +25,16 @@ namespace {
 
 // The program, one operation after the other. after: called with the number of each that is done.
 template <class After>
-void execute(const Execution& execution, const After& after) {
+void execute(Execution execution, const After& after) {
   const m40_program& program = execution.program;
   for (size_t i = 0; i < program.ops.size(); i++) {
+    execution.operation = i;
     const m40_op& op = program.ops[i];
     switch (op.kind) {
-      case M40_OP_EMBED: run_embed(execution, op.embed); break;
-      case M40_OP_NORM: run_norm(execution, op.norm); break;
-      case M40_OP_MATMUL: run_matmul(execution, op.matmul); break;
-      case M40_OP_HEAD_MATMUL: run_head_matmul(execution, op.head_matmul); break;
-      case M40_OP_ROPE_STORE: run_rope_store(execution, op.rope_store, reinterpret_cast<const double*>(execution.memory(program.plan.angles[i]))); break;
-      case M40_OP_ATTENTION: run_attention(execution, op.attention); break;
-      case M40_OP_ACTIVATION: run_activation(execution, op.activation); break;
-      case M40_OP_ADD: run_add(execution, op.add); break;
-      case M40_OP_SELECT: run_select(execution, op.select); break;
-      case M40_OP_SOFTCAP: run_softcap(execution, op.softcap); break;
-      case M40_OP_ROUTE: run_route(execution, op.route); break;
-      case M40_OP_EXPERT_MATMUL: run_expert_matmul(execution, op.expert_matmul); break;
-      case M40_OP_EXPERT_SUM: run_expert_sum(execution, op.expert_sum); break;
-      case M40_OP_SAMPLE: run_sample(execution, op.sample); break;
-      case M40_OP_CONV: run_conv(execution, op.conv); break;
-      case M40_OP_DELTA_RULE: run_delta_rule(execution, op.delta_rule); break;
-      case M40_OP_SELECTIVE_SCAN: run_selective_scan(execution, op.selective_scan); break;
-      case M40_OP_COPY: run_copy(execution, op.copy); break;
-      case M40_OP_EXCHANGE: run_exchange(execution, op.exchange); break;
+#define OPERATION(KIND, name) \
+  case M40_OP_##KIND: m40::reference::run_##name(execution, op.name); break;
+      M40_OPERATIONS(OPERATION)
+#undef OPERATION
     }
     after(i);
   }

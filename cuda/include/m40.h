@@ -1,8 +1,8 @@
 // m40.h: the only door between TypeScript and native code.
 //
 // Every kernel library (libm40_cpu.so, libm40_cuda.so, libm40_emulated.so) implements these functions.
-// engine/device/symbols.ts mirrors them; engine/device/structs.ts mirrors the structs, and a test compares
-// the two layouts through m40_layout().
+// What repeats this header is written by tools/abi.ts (`deno task abi`), which reads it line by line; a test
+// compares the layouts with the compiler's through m40_layout().
 //
 // Conventions
 // - A function that can fail returns an m40_status, and on failure fills *error; an out parameter is then
@@ -13,6 +13,20 @@
 // - Indices that may be absent are M40_NONE then.
 // - The library copies what it is given and keeps no pointer of the caller's after a call returns, but for the
 //   block of m40_step_begin, which it reads until the step is over, and the ring of m40_run_begin.
+// - A pointer that a count follows (n, n_*, *_bytes) points to so many elements, of void bytes; a pointer of the same
+//   type before it, too. Any other pointer points to one; void* without a count is an address of m40_host_alloc.
+//
+// What tools/abi.ts has to know beside the types:
+// - `//@` before each function: `here`, where it is called in the caller's process alone; else what it is about, in
+//   the words of errors, and for functions of a channel that do not wait for their turn among its other calls
+//   `lane steps` or `lane state`. `waits`: TypeScript calls it on another thread; `may wait`: on this one or another.
+// - Behind a field of an m40_op_*, what it is, if not a number. A buffer that the operation reads, writes, updates
+//   (both) or lends (reads in steps that hand out hidden states, in no others), with its rows and the columns that it
+//   has at least: `tokens`, `outputs`, `tokens * n_used`, or `rows`, which are as many as those of the record's first
+//   buffer. Its elements are F32 or `u32`; `of which`: how many columns it writes, if not all. A weight with its
+//   shape: a vector, a matrix, one a(n) expert, `any` number of rows. A state with its values. A layer of the cache.
+//   `or none`: it may be M40_NONE. `where`: it is looked at in no other case. Counts are made of the record's fields;
+//   arrays have n_weights elements that count, of which `i` is one, `most` the largest and `total` the sum.
 #ifndef M40_H
 #define M40_H
 
@@ -57,22 +71,27 @@ typedef struct m40_error {
 // ---- library and devices ----------------------------------------------------------------------------
 
 // M40_ABI_VERSION of the library.
+//@ here
 M40_API uint32_t m40_abi_version(void);
 
 // "cpu", "cuda" or "emulated".
+//@ here
 M40_API const char* m40_backend(void);
 
 // Sizes and offsets of every struct in this header, as JSON:
 // {"m40_op": {"bytes": 128, "fields": {"kind": [offset, bytes], ...}}, ...}. The structs of operations say their
 // "kind", too, and the "roles" of their fields: "number", a "state", a buffer that the operation "reads", "writes",
 // "updates" or "lends", or a weight, "vector", "matrix" or "experts".
+//@ here
 M40_API const char* m40_layout(void);
 
 // What the library was built from and for, as JSON: {"commit": "", "compiler": "g++ (…) 12.2.0", "cuda_toolkit": "11.8",
 // "architectures": ["sm_52", "compute_52"]}. The commit is that of a release, else ""; the toolkit "" where there is
 // none; the architectures are those of the machine code (sm_) and PTX (compute_), for the CPU its vector units.
+//@ here
 M40_API const char* m40_build_info(void);
 
+typedef uint32_t m40_device_kind;
 enum {
   M40_DEVICE_CPU = 0,  // its memory is the host's, and others live there too
   M40_DEVICE_GPU = 1,  // its memory is its own
@@ -89,7 +108,7 @@ typedef struct m40_device_info {
   uint32_t memory_bus_bits;
   uint32_t ecc;                // 1 where error correction is on
   uint32_t driver_version;     // 11080 for 11.8; 0 for the CPU
-  uint32_t kind;               // M40_DEVICE_CPU or _GPU; of the emulated library CPU, where it runs
+  m40_device_kind kind;        // of the emulated library CPU, where it runs
   char instruction_set[32];    // "avx512", "avx2", "avx", "baseline"; "sm_52" and the like on a GPU
   char driver[32];             // the driver's own version ("535.183.01"); "" where unknown
   // The numbers of a prompt's tokens, rising, that are computed at a time: any between two of them take as long as
@@ -114,6 +133,7 @@ typedef struct m40_device_state {
 } m40_device_state;
 
 // How the driver's management library can be asked.
+typedef uint32_t m40_management_status;
 enum {
   M40_MANAGEMENT_OK = 0,
   M40_MANAGEMENT_MISSING = 1,    // there is no such library
@@ -124,14 +144,15 @@ enum {
 };
 
 typedef struct m40_management {
-  uint32_t status;     // M40_MANAGEMENT_*
+  m40_management_status status;
   uint32_t code;       // the library's own (nvmlReturn_t), M40_NONE where there is none
   uint32_t n_devices;  // that the driver has, whether CUDA shows them or not
   uint32_t reserved;
   char driver[32];     // "535.183.01"; "" where unknown
 } m40_management;
 
-// Why clocks are below what they could be: bits of m40_device_health.throttle, with NVML's own values.
+// Why clocks are below what they could be: bits, with NVML's own values.
+typedef uint32_t m40_throttle;
 enum {
   M40_THROTTLE_IDLE = 0x1,
   M40_THROTTLE_CLOCKS_SET = 0x2,      // somebody set lower ones
@@ -177,7 +198,7 @@ typedef struct m40_device_health {
   uint32_t set_clock_khz;             // that programs get
   uint32_t memory_clock_khz;
   uint32_t max_memory_clock_khz;
-  uint32_t throttle;                  // M40_THROTTLE_*
+  m40_throttle throttle;              // bits
   uint32_t power_milliwatts;
   uint32_t power_limit_milliwatts;    // at which the driver lowers the clocks
   uint32_t default_power_limit_milliwatts;
@@ -197,20 +218,26 @@ typedef struct m40_power_limit {
 } m40_power_limit;
 
 // Where there is no device, *n_devices is 0, the status M40_OK, and error->message says why in one sentence.
+//@ the devices
 M40_API m40_status m40_device_count(uint32_t* n_devices, m40_error* error);
+//@ a device
 M40_API m40_status m40_get_device_info(uint32_t device, m40_device_info* info, m40_error* error);
 // May be called from any thread at any time: it neither waits for what the device computes nor holds it up, and
 // changes no thread's device. The first call on a device may take some 100 ms, the others a few.
+//@ a device's state, lane state, waits
 M40_API m40_status m40_get_device_state(uint32_t device, m40_device_state* state, m40_error* error);
 
 // Both may be called from any thread at any time, as m40_get_device_state. The first asks no device. `device` is the
 // management library's own index, up to m40_management.n_devices.
+//@ the driver, lane state, waits
 M40_API m40_status m40_get_management(m40_management* management, m40_error* error);
+//@ a device's state, lane state, waits
 M40_API m40_status m40_get_device_health(uint32_t device, m40_device_health* health, m40_error* error);
 
 // Sets a device's power limit, which takes the rights of root and lasts until somebody sets another one or the driver is
 // loaded again; 0 milliwatts: only reads it. Where that cannot be done the status is M40_OK, limit->code says why, and
 // the limit is as it was. Nothing is set that could not be read before. As m40_get_device_state, by the same index.
+//@ the power limit, lane state, waits
 M40_API m40_status m40_set_power_limit(uint32_t device, uint32_t milliwatts, m40_power_limit* limit, m40_error* error);
 
 // ---- contexts and memory ----------------------------------------------------------------------------
@@ -221,6 +248,7 @@ typedef struct m40_cache m40_cache;
 typedef struct m40_program m40_program;
 
 // What steps that decode are run by. The bits of what they give are the same.
+typedef uint32_t m40_executor;
 enum {
   M40_EXECUTOR_AUTO = 0,      // whatever is measured to be faster, for each number of rows
   M40_EXECUTOR_LAUNCHES = 1,  // a launch for each operation; the CPU library's only one
@@ -233,36 +261,47 @@ enum {
 typedef struct m40_context_options {
   uint32_t device;
   uint32_t n_threads;            // CPU only; 0: one a physical core
-  uint32_t executor;             // M40_EXECUTOR_*
+  m40_executor executor;
   char instruction_set[32];      // CPU only; "" takes the best there is, a name asks for that one
 } m40_context_options;
 
+//@ a context
 M40_API m40_status m40_context_create(const m40_context_options* options, m40_context** context, m40_error* error);
 // Frees the context and whatever was created in it.
+//@ a context
 M40_API void m40_context_destroy(m40_context* context);
 
 // A block of device memory that tensors, caches and programs are placed in, one after the other. It is
 // freed whole; nothing else allocates device memory after load.
+//@ an arena
 M40_API m40_status m40_arena_create(m40_context* context, uint64_t arena_bytes, m40_arena** arena, m40_error* error);
+//@ an arena
 M40_API void m40_arena_destroy(m40_arena* arena);
+//@ an arena
 M40_API uint64_t m40_arena_used_bytes(const m40_arena* arena);
 
 // Host memory that the device reads and writes without a staging copy (page-locked and mapped on a GPU).
+//@ host memory
 M40_API m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, void** memory, m40_error* error);
+//@ host memory
 M40_API void m40_host_free(m40_context* context, void* memory);
 
 // Host memory that the devices of several contexts read and write, in processes of their own or not: it is made once, of zeros,
 // and each context is given it. It is there until it is destroyed and no context has it any more.
 typedef struct m40_shared m40_shared;
+//@ here
 M40_API m40_status m40_shared_create(uint64_t n_bytes, m40_shared** shared, m40_error* error);
+//@ here
 M40_API void m40_shared_destroy(m40_shared* shared);
 // As m40_host_alloc, of shared memory: another address in each context, and the same bytes. m40_host_free takes it from the
 // context again.
+//@ host memory
 M40_API m40_status m40_host_share(m40_context* context, const m40_shared* shared, void** memory, m40_error* error);
 
 // ---- tensors ----------------------------------------------------------------------------------------
 
 // Tensor types have the ids of GGUF.
+typedef uint32_t m40_tensor_type;
 enum {
   M40_TYPE_F32 = 0,
   M40_TYPE_F16 = 1,
@@ -299,7 +338,7 @@ enum {
 // is uploaded from is the whole weight's place then, and a product with it gives the bits that one with the whole weight gives
 // for these rows.
 typedef struct m40_tensor_desc {
-  uint32_t type;
+  m40_tensor_type type;
   uint32_t n_experts;
   uint32_t rows;
   uint32_t columns;
@@ -308,13 +347,18 @@ typedef struct m40_tensor_desc {
 } m40_tensor_desc;
 
 // Bytes that the tensor takes in an arena, alignment and repacking included.
+//@ a tensor
 M40_API m40_status m40_tensor_bytes(m40_context* context, const m40_tensor_desc* desc, uint64_t* n_bytes, m40_error* error);
 // Uploads from a file. The copy may still be under way when the call returns: m40_upload_finish waits
 // for all of them and reports their failures.
+//@ an upload, waits
 M40_API m40_status m40_tensor_from_file(m40_arena* arena, const m40_tensor_desc* desc, const char* path, uint64_t offset, uint32_t* tensor, m40_error* error);
+//@ an upload
 M40_API m40_status m40_tensor_from_memory(m40_arena* arena, const m40_tensor_desc* desc, const void* data, uint64_t n_bytes, uint32_t* tensor, m40_error* error);
+//@ an upload, waits
 M40_API m40_status m40_upload_finish(m40_context* context, m40_error* error);
 // The tensor's values as floats, from row first_row of all its experts' rows: [n_rows, columns], which n_values are.
+//@ a tensor
 M40_API m40_status m40_tensor_read(m40_context* context, uint32_t tensor, uint64_t first_row, uint64_t n_rows, float* values, uint64_t n_values, m40_error* error);
 
 // ---- what sequences keep: KV cache and states -------------------------------------------------------
@@ -333,7 +377,7 @@ typedef struct m40_cache_desc {
   uint32_t n_groups;     // up to M40_MAX_CACHE_GROUPS, each with a layer at least
   uint32_t page_tokens;  // a power of two
   uint32_t n_pages;
-  uint32_t type;         // M40_TYPE_F32, M40_TYPE_F16 or M40_TYPE_Q8_0
+  m40_tensor_type type;  // M40_TYPE_F32, M40_TYPE_F16 or M40_TYPE_Q8_0
   uint32_t n_kv_heads[M40_MAX_CACHE_LAYERS];
   uint32_t head_dim[M40_MAX_CACHE_LAYERS];   // of K
   uint32_t value_dim[M40_MAX_CACHE_LAYERS];  // of V; 0: V is not stored, it is the first values of K (a latent cache)
@@ -344,39 +388,49 @@ typedef struct m40_cache_desc {
 } m40_cache_desc;
 
 // Bytes of all pages and slots in an arena, and those of one page and of one slot in host memory (0 where there are none).
+//@ a KV cache
 M40_API m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc* desc, uint64_t* n_bytes, uint64_t* page_bytes, uint64_t* slot_bytes, m40_error* error);
+//@ a KV cache
 M40_API m40_status m40_cache_create(m40_arena* arena, const m40_cache_desc* desc, m40_cache** cache, m40_error* error);
 // The five below wait until their copies are made, and may take seconds: no step may be under way on the context.
 // Copies page from[i] to page to[i].
+//@ pages of the KV cache, waits
 M40_API m40_status m40_cache_copy_pages(m40_cache* cache, const uint32_t* from, const uint32_t* to, uint32_t n_pages, m40_error* error);
 // Copies pages to host memory and back, bit for bit, page_bytes each, in the order given.
+//@ pages of the KV cache, waits
 M40_API m40_status m40_cache_save_pages(m40_cache* cache, const uint32_t* pages, uint32_t n_pages, void* memory, uint64_t n_bytes, m40_error* error);
+//@ pages of the KV cache, waits
 M40_API m40_status m40_cache_restore_pages(m40_cache* cache, const uint32_t* pages, uint32_t n_pages, const void* memory, uint64_t n_bytes, m40_error* error);
 // The same of slots, slot_bytes each.
+//@ slots of states, waits
 M40_API m40_status m40_cache_save_slots(m40_cache* cache, const uint32_t* slots, uint32_t n_slots, void* memory, uint64_t n_bytes, m40_error* error);
+//@ slots of states, waits
 M40_API m40_status m40_cache_restore_slots(m40_cache* cache, const uint32_t* slots, uint32_t n_slots, const void* memory, uint64_t n_bytes, m40_error* error);
 
 // ---- programs ---------------------------------------------------------------------------------------
 
 // What the rows of a buffer stand for; it fixes how many there are in a step.
+typedef uint32_t m40_rows;
 enum {
   M40_ROWS_TOKENS = 0,   // one a token of the step
   M40_ROWS_OUTPUTS = 1,  // one a token whose logits are wanted
   M40_ROWS_EXPERTS = 2,  // one a token and chosen expert: row = token * n_used + slot
 };
 
+typedef uint32_t m40_element;
 enum {
   M40_ELEMENT_F32 = 0,
   M40_ELEMENT_U32 = 1,
 };
 
 typedef struct m40_buffer_desc {
-  uint32_t rows;         // M40_ROWS_*
+  m40_rows rows;
   uint32_t rows_factor;  // experts used a token for M40_ROWS_EXPERTS, else 1
   uint32_t columns;
-  uint32_t element;      // M40_ELEMENT_*
+  m40_element element;
 } m40_buffer_desc;
 
+typedef uint32_t m40_op_kind;
 enum {
   M40_OP_EMBED = 1,
   M40_OP_NORM = 2,
@@ -399,8 +453,11 @@ enum {
   M40_OP_EXCHANGE = 19,
 };
 
+typedef uint32_t m40_norm;
 enum { M40_NORM_RMS = 0, M40_NORM_LAYER = 1 };
+typedef uint32_t m40_rope;
 enum { M40_ROPE_NONE = 0, M40_ROPE_INTERLEAVED = 1, M40_ROPE_HALVES = 2 };
+typedef uint32_t m40_activation;
 enum {
   M40_ACTIVATION_SILU = 0,
   M40_ACTIVATION_GELU_TANH = 1,
@@ -412,16 +469,22 @@ enum {
                                       // g * sigmoid(alpha * g) * (u + 1)
 };
 // How head norms stand to the rotation.
+typedef uint32_t m40_head_norm;
 enum { M40_HEAD_NORM_NONE = 0, M40_HEAD_NORM_BEFORE = 1, M40_HEAD_NORM_AFTER = 2 };
+typedef uint32_t m40_score;
 enum { M40_SCORE_SOFTMAX = 0, M40_SCORE_SIGMOID = 1, M40_SCORE_SOFTMAX_CHOSEN = 2 };
 // Which K head a head has: of n, head h has h / (n / n_k_heads), or h % n_k_heads.
+typedef uint32_t m40_k_heads;
 enum { M40_K_HEADS_GROUPED = 0, M40_K_HEADS_CYCLED = 1 };
 
 // Buffers are named by their index in the program's list; tensors by what m40_tensor_from_* gave.
 
 // output[t] = scale * table[token[t]] (+ position_table[position[t]])
 typedef struct m40_op_embed {
-  uint32_t output, table, position_table, columns;
+  uint32_t output;          // writes [tokens, columns]
+  uint32_t table;           // weight [any, columns]
+  uint32_t position_table;  // weight [any, columns], or none
+  uint32_t columns;
   float scale;
 } m40_op_embed;
 
@@ -432,7 +495,14 @@ typedef struct m40_op_embed {
 // residual, whose values stand at output_column as well, and a factor, a vector [1]. Input, residual and output may be
 // one buffer, where input_column is output_column.
 typedef struct m40_op_norm {
-  uint32_t input, output, weight, bias, residual, factor, norm, columns, n_groups, weight_per_group, input_column, output_column;
+  uint32_t input;     // reads [rows, input_column + n_groups * columns]
+  uint32_t output;    // writes [rows, output_column + n_groups * columns], of which n_groups * columns
+  uint32_t weight;    // weight [weight_per_group ? n_groups * columns : columns], or none
+  uint32_t bias;      // weight [weight_per_group ? n_groups * columns : columns], or none
+  uint32_t residual;  // reads [rows, output_column + n_groups * columns], or none
+  uint32_t factor;    // weight [1], or none
+  m40_norm norm;
+  uint32_t columns, n_groups, weight_per_group, input_column, output_column;
   float epsilon;
 } m40_op_norm;
 
@@ -440,11 +510,14 @@ typedef struct m40_op_norm {
 // weight[i] is [rows[i], columns]; factor[i] a vector [1], of types whose scale is a tensor of its own. residual is for
 // n_weights = 1.
 typedef struct m40_op_matmul {
-  uint32_t input, output, residual, n_weights, columns;
+  uint32_t input;                           // reads [rows, columns]
+  uint32_t output;                          // writes [rows, most(output_column[i] + rows[i])], of which total(rows[i])
+  uint32_t residual;                        // reads [rows, most(output_column[i] + rows[i])], or none
+  uint32_t n_weights, columns;
   float scale;
-  uint32_t weight[M40_MAX_MATMUL_WEIGHTS];
-  uint32_t bias[M40_MAX_MATMUL_WEIGHTS];
-  uint32_t factor[M40_MAX_MATMUL_WEIGHTS];
+  uint32_t weight[M40_MAX_MATMUL_WEIGHTS];  // weight [rows[i], columns]
+  uint32_t bias[M40_MAX_MATMUL_WEIGHTS];    // weight [rows[i]], or none
+  uint32_t factor[M40_MAX_MATMUL_WEIGHTS];  // weight [1], or none
   uint32_t rows[M40_MAX_MATMUL_WEIGHTS];
   uint32_t output_column[M40_MAX_MATMUL_WEIGHTS];
 } m40_op_matmul;
@@ -453,7 +526,10 @@ typedef struct m40_op_matmul {
 // [columns] from h * input_stride on times weight[h]^T, and behind it the `copied` values that follow them in the input.
 // weight: [n_heads, rows, columns]. Input and output are two buffers.
 typedef struct m40_op_head_matmul {
-  uint32_t input, output, weight, n_heads, columns, rows, input_stride, output_stride, copied;
+  uint32_t input;   // reads [tokens, (n_heads - 1) * input_stride + columns + copied]
+  uint32_t output;  // writes [tokens, (n_heads - 1) * output_stride + rows + copied], of which n_heads * (rows + copied)
+  uint32_t weight;  // weight [n_heads, rows, columns]
+  uint32_t n_heads, columns, rows, input_stride, output_stride, copied;
 } m40_op_head_matmul;
 
 // q [n_heads, head_dim] are the first columns of a row of the buffer q; in place they are normalised a head, rotated and
@@ -467,9 +543,17 @@ typedef struct m40_op_head_matmul {
 // ext_factor is not 0; cos and sin are multiplied by attention_factor. Last, where temperature_scale is not 0, q is
 // multiplied by 1 + temperature_scale * ln(1 + floor((p + temperature_offset) / temperature_length)).
 typedef struct m40_op_rope_store {
-  uint32_t q, kv, k_column, v_column, layer, n_heads, n_kv_heads, head_dim, value_dim;
-  uint32_t rope_dim, rope_offset, rope, factors, head_norm, q_norm, k_norm, v_norm, original_context, temperature_length,
-      temperature_offset;
+  uint32_t q;        // updates [tokens, n_heads * head_dim]
+  uint32_t kv;       // reads [tokens, max(k_column + n_kv_heads * head_dim, v_column == M40_NONE ? 0 : v_column + n_kv_heads * value_dim)], or none
+  uint32_t k_column, v_column;
+  uint32_t layer;    // layer
+  uint32_t n_heads, n_kv_heads, head_dim, value_dim, rope_dim, rope_offset;
+  m40_rope rope;
+  uint32_t factors;  // weight [rope_dim / 2], or none, where rope != M40_ROPE_NONE
+  m40_head_norm head_norm;
+  uint32_t q_norm;   // weight [head_dim], or none
+  uint32_t k_norm;   // weight [head_dim], or none
+  uint32_t v_norm, original_context, temperature_length, temperature_offset;
   float temperature_scale, norm_epsilon, freq_base, freq_scale, ext_factor, attention_factor, beta_fast, beta_slow;
 } m40_op_rope_store;
 
@@ -479,7 +563,11 @@ typedef struct m40_op_rope_store {
 // cap(x) = softcap * tanh(x / softcap) where softcap is not 0. sinks, a vector [n_heads]: logits, neither scaled nor
 // capped, that have a share of the softmax, and no value.
 typedef struct m40_op_attention {
-  uint32_t q, output, sinks, layer, n_heads, n_kv_heads, head_dim, value_dim, window, chunk;
+  uint32_t q;       // reads [tokens, n_heads * head_dim]
+  uint32_t output;  // writes [tokens, n_heads * value_dim]
+  uint32_t sinks;   // weight [n_heads], or none
+  uint32_t layer;   // layer
+  uint32_t n_heads, n_kv_heads, head_dim, value_dim, window, chunk;
   float scale, softcap;
 } m40_op_attention;
 
@@ -487,23 +575,35 @@ typedef struct m40_op_attention {
 // be the input (up_column is then `columns`, usually). Else output = f(input), and up is M40_NONE. Input, up and output may
 // be one buffer, where the output's columns are the up values' own or none of theirs.
 typedef struct m40_op_activation {
-  uint32_t input, up, output, activation, gated, columns, up_column;
+  uint32_t input;   // reads [rows, columns]
+  uint32_t up;      // reads [rows, up_column + columns], or none
+  uint32_t output;  // writes [rows, columns]
+  m40_activation activation;
+  uint32_t gated, columns, up_column;
   float alpha, limit;
 } m40_op_activation;
 
 // output = a + b; with a gate [rows, 1], of another buffer than the output: a + sigmoid(gate) * b
 typedef struct m40_op_add {
-  uint32_t a, b, gate, output, columns;
+  uint32_t a;       // reads [rows, columns]
+  uint32_t b;       // reads [rows, columns]
+  uint32_t gate;    // reads [rows, 1], or none
+  uint32_t output;  // writes [rows, columns]
+  uint32_t columns;
 } m40_op_add;
 
 // The rows of input whose logits are wanted, in the order that the step asks for them.
 typedef struct m40_op_select {
-  uint32_t input, output, columns;
+  uint32_t input;   // reads [tokens, columns]
+  uint32_t output;  // writes [outputs, columns]
+  uint32_t columns;
 } m40_op_select;
 
 // output = cap(scale * input)
 typedef struct m40_op_softcap {
-  uint32_t input, output, columns;
+  uint32_t input;   // reads [rows, columns]
+  uint32_t output;  // writes [rows, columns]
+  uint32_t columns;
   float scale, softcap;
 } m40_op_softcap;
 
@@ -518,7 +618,13 @@ typedef struct m40_op_softcap {
 // floats; one that is not a number counts as -infinity.
 // Behind the chosen stands, where n_shared is 1 and not 0, the expert that every token has: index n_experts, weight 1.
 typedef struct m40_op_route {
-  uint32_t input, experts, weights, bias, n_experts, n_used, n_shared, score, normalise, n_groups, n_groups_used;
+  uint32_t input;    // reads [tokens, n_experts]
+  uint32_t experts;  // writes u32 [tokens, n_used + n_shared]
+  uint32_t weights;  // writes [tokens, n_used + n_shared]
+  uint32_t bias;     // weight [n_experts], or none
+  uint32_t n_experts, n_used, n_shared;
+  m40_score score;
+  uint32_t normalise, n_groups, n_groups_used;
   float scale, least_sum;
 } m40_op_route;
 
@@ -530,11 +636,15 @@ typedef struct m40_op_route {
 // chose them), which n_used counts: its weights are shared[i], [1, rows[i], columns] of weight[i]'s type, of 2 rows at least;
 // there is neither bias nor factor then. Else shared is not looked at.
 typedef struct m40_op_expert_matmul {
-  uint32_t input, experts, output, weights, n_weights, columns, n_used, n_experts, n_shared;
-  uint32_t weight[2];
-  uint32_t shared[2];
-  uint32_t bias[2];
-  uint32_t factor[2];
+  uint32_t input;      // reads [rows, columns]
+  uint32_t experts;    // reads u32 [tokens, n_used]
+  uint32_t output;     // writes [tokens * n_used, most(output_column[i] + rows[i])], of which total(rows[i])
+  uint32_t weights;    // reads [tokens, n_used], or none
+  uint32_t n_weights, columns, n_used, n_experts, n_shared;
+  uint32_t weight[2];  // weight [n_experts, rows[i], columns]
+  uint32_t shared[2];  // weight [rows[i], columns], where n_shared != 0
+  uint32_t bias[2];    // weight [n_experts * rows[i]], or none
+  uint32_t factor[2];  // weight [n_experts], or none
   uint32_t rows[2];
   uint32_t output_column[2];
 } m40_op_expert_matmul;
@@ -542,7 +652,11 @@ typedef struct m40_op_expert_matmul {
 // output[t] = residual[t] + scale * sum over slots of weights[t, slot] * input[t * n_used + slot], in the order of the slots
 // (a shared expert's is the last of the n_used); weights M40_NONE: ones. Output and residual from output_column on.
 typedef struct m40_op_expert_sum {
-  uint32_t input, weights, residual, output, columns, n_used, output_column;
+  uint32_t input;     // reads [tokens * n_used, columns]
+  uint32_t weights;   // reads [tokens, n_used], or none
+  uint32_t residual;  // reads [tokens, output_column + columns], or none
+  uint32_t output;    // writes [tokens, output_column + columns], of which columns
+  uint32_t columns, n_used, output_column;
   float scale;
 } m40_op_expert_sum;
 
@@ -550,7 +664,10 @@ typedef struct m40_op_expert_sum {
 // of hidden [outputs, hidden_columns], the buffer that the logits are a product of. hidden is M40_NONE, and
 // hidden_columns 0, where a program gives no hidden states.
 typedef struct m40_op_sample {
-  uint32_t logits, columns, hidden, hidden_columns;
+  uint32_t logits;  // reads [outputs, columns]
+  uint32_t columns;
+  uint32_t hidden;  // lends [outputs, hidden_columns], or none
+  uint32_t hidden_columns;
 } m40_op_sample;
 
 // Operations with a state compute a sequence's tokens one after the other, in one order of additions: a state's bits
@@ -568,7 +685,14 @@ typedef struct m40_op_sample {
 // [columns * kernel]; bias: [columns], or M40_NONE. kernel: 2 to 8. Input and output are two buffers.
 // State: x of the last kernel - 1 tokens, (kernel - 1) * columns values.
 typedef struct m40_op_conv {
-  uint32_t input, output, weight, bias, state, columns, kernel, activation, input_column, factor_column, gate_column, output_column;
+  uint32_t input;   // reads [tokens, max(input_column, factor_column == M40_NONE ? 0 : factor_column, gate_column == M40_NONE ? 0 : gate_column) + columns]
+  uint32_t output;  // writes [tokens, output_column + columns], of which columns
+  uint32_t weight;  // weight [columns * kernel]
+  uint32_t bias;    // weight [columns], or none
+  uint32_t state;   // state [(kernel - 1) * columns]
+  uint32_t columns, kernel;
+  m40_activation activation;
+  uint32_t input_column, factor_column, gate_column, output_column;
 } m40_op_conv;
 
 // The gated delta rule (Yang et al. 2024, arXiv:2412.06464), each head of V by itself. Of a token, q and k [n_k_heads, key_dim]
@@ -580,8 +704,14 @@ typedef struct m40_op_conv {
 // decay and a_bias: vectors [n_heads]. output: [n_heads, value_dim], of another buffer than qkv and gates.
 // State: S of each head, n_heads * key_dim * value_dim values.
 typedef struct m40_op_delta_rule {
-  uint32_t qkv, gates, output, decay, a_bias, state, n_heads, n_k_heads, key_dim, value_dim, q_column, k_column, v_column, a_column, b_column,
-      gate_heads, gate_stride, k_heads;
+  uint32_t qkv;     // reads [tokens, max(max(q_column, k_column) + n_k_heads * key_dim, v_column + n_heads * value_dim)]
+  uint32_t gates;   // reads [tokens, max(a_column, b_column) + (n_heads / gate_heads - 1) * gate_stride + gate_heads]
+  uint32_t output;  // writes [tokens, n_heads * value_dim]
+  uint32_t decay;   // weight [n_heads]
+  uint32_t a_bias;  // weight [n_heads]
+  uint32_t state;   // state [n_heads * key_dim * value_dim]
+  uint32_t n_heads, n_k_heads, key_dim, value_dim, q_column, k_column, v_column, a_column, b_column, gate_heads, gate_stride;
+  m40_k_heads k_heads;
   float scale, epsilon;
 } m40_op_delta_rule;
 
@@ -593,13 +723,22 @@ typedef struct m40_op_delta_rule {
 // decay, skip and dt_bias: vectors [n_heads]. output: [n_heads, head_dim], of another buffer than input and steps.
 // State: S of each head, n_heads * head_dim * state_dim values.
 typedef struct m40_op_selective_scan {
-  uint32_t input, steps, output, decay, skip, dt_bias, state, n_heads, n_groups, head_dim, state_dim, x_column, b_column, c_column, dt_column;
+  uint32_t input;    // reads [tokens, max(max(b_column, c_column) + n_groups * state_dim, x_column + n_heads * head_dim)]
+  uint32_t steps;    // reads [tokens, dt_column + n_heads]
+  uint32_t output;   // writes [tokens, n_heads * head_dim]
+  uint32_t decay;    // weight [n_heads]
+  uint32_t skip;     // weight [n_heads]
+  uint32_t dt_bias;  // weight [n_heads]
+  uint32_t state;    // state [n_heads * head_dim * state_dim]
+  uint32_t n_heads, n_groups, head_dim, state_dim, x_column, b_column, c_column, dt_column;
 } m40_op_selective_scan;
 
 // n_groups groups of `columns` values: group g goes from input_column + g * input_stride on to
 // output_column + g * output_stride on. Input and output are two buffers.
 typedef struct m40_op_copy {
-  uint32_t input, output, columns, n_groups, input_column, input_stride, output_column, output_stride;
+  uint32_t input;   // reads [rows, input_column + (n_groups - 1) * input_stride + columns]
+  uint32_t output;  // writes [rows, output_column + (n_groups - 1) * output_stride + columns], of which n_groups * columns
+  uint32_t columns, n_groups, input_column, input_stride, output_column, output_stride;
 } m40_op_copy;
 
 // What n_cards cards have computed of the same rows, each some columns: card c has those from bounds[c] to bounds[c + 1]. This
@@ -610,12 +749,14 @@ typedef struct m40_op_copy {
 // The cards meet there: each waits until the others are in the same exchange of the same step. So each has to be given the
 // same steps, in the same order, and to have memory in common with the others: m40_program_exchange.
 typedef struct m40_op_exchange {
-  uint32_t input, output, input_column, n_cards, card;
+  uint32_t input;   // reads [rows, input_column + bounds[card + 1] - bounds[card]]
+  uint32_t output;  // writes [rows, bounds[n_cards]]
+  uint32_t input_column, n_cards, card;
   uint32_t bounds[M40_MAX_CARDS + 1];
 } m40_op_exchange;
 
 typedef struct m40_op {
-  uint32_t kind;   // M40_OP_*
+  m40_op_kind kind;
   uint32_t flags;  // 0
   union {
     m40_op_embed embed;
@@ -647,6 +788,7 @@ typedef struct m40_op {
 // M40_LANE_PROMPTS and of m40_cache_*: what one writes, the other may neither read nor write until it is over, but for
 // copies of pages, which may read rows of a page while others of it are written. No upload may be under way. Only GPUs have
 // M40_LANE_PROMPTS; a CPU's steps would share its processors.
+typedef uint32_t m40_lane;
 enum {
   M40_LANE_MAIN = 0,
   M40_LANE_PROMPTS = 1,
@@ -659,18 +801,22 @@ typedef struct m40_limits {
   uint32_t n_outputs;
   uint32_t n_sequence_pages;  // pages of one sequence in a group; not looked at where there are no layers
   uint32_t n_vocab;
-  uint32_t lane;              // M40_LANE_*
+  m40_lane lane;
   uint64_t step_bytes;        // of m40_step's input block
 } m40_limits;
 
 // Bytes that the program takes in an arena: its buffers and scratch. Tensor indices are not looked at,
 // so that memory can be planned before the weights are uploaded.
+//@ a program
 M40_API m40_status m40_program_bytes(m40_context* context, const m40_limits* limits, const m40_cache_desc* cache, const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops, uint64_t* n_bytes, m40_error* error);
 // Checks every record against the buffers, the tensors and the cache (which may be NULL where no operation
 // uses it) and places the program's memory.
+//@ a program
 M40_API m40_status m40_program_create(m40_arena* arena, const m40_limits* limits, m40_cache* cache, const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops, m40_program** program, m40_error* error);
+//@ a program
 M40_API void m40_program_destroy(m40_program* program);
 // Bytes of the memory that the cards of a program with exchanges have in common; 0 of any other program.
+//@ a program
 M40_API m40_status m40_program_exchange_bytes(m40_program* program, uint64_t* n_bytes, m40_error* error);
 // Where a program with exchanges takes what the other cards hand over, in its own device's memory: for their contexts, of this
 // process or of others on the same machine, which write there.
@@ -684,6 +830,7 @@ typedef struct m40_inbox {
   uint32_t reserved;     // 0
 } m40_inbox;
 // The program's. M40_UNSUPPORTED where the device has no memory that others could write.
+//@ a program
 M40_API m40_status m40_program_inbox(m40_program* program, m40_inbox* inbox, m40_error* error);
 // Gives a program with exchanges what all cards' programs are given, and begins anew: the step that comes next is the first. To
 // be called for all of them, no step of any being under way, before the first step and after one that failed on one of them.
@@ -694,13 +841,17 @@ M40_API m40_status m40_program_inbox(m40_program* program, m40_inbox* inbox, m40
 // memory any more, and writes into no other card's: to be called for all of them before any card's arena is freed.
 // inboxes: of all cards, its own as well, in their order; n_inboxes 0: the cards exchange through the host's memory.
 // M40_UNSUPPORTED where the device cannot write one of them; the program is then as it was.
+//@ a program
 M40_API m40_status m40_program_exchange(m40_program* program, void* memory, uint64_t n_bytes, const m40_inbox* inboxes, uint32_t n_inboxes, m40_error* error);
 // What steps of 1, 2, ... n decode rows are run by; M40_EXECUTOR_AUTO where that is not decided yet.
 // why: of why_bytes, where it is not 0: why a resident kernel runs none of them, or not all that it has met; ends with a 0, and
 // is empty where nothing stands against it.
+//@ a program
 M40_API m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, char* why, uint32_t why_bytes, m40_error* error);
 // A buffer's first n_bytes, for tests of single operations and for reading what a program computed.
+//@ a buffer, may wait
 M40_API m40_status m40_buffer_write(m40_program* program, uint32_t buffer, const void* data, uint64_t n_bytes, m40_error* error);
+//@ a buffer, may wait
 M40_API m40_status m40_buffer_read(m40_program* program, uint32_t buffer, void* data, uint64_t n_bytes, m40_error* error);
 
 // ---- steps ------------------------------------------------------------------------------------------
@@ -745,6 +896,7 @@ typedef struct m40_step_header {
   uint32_t prefill_share;
 } m40_step_header;
 
+typedef uint32_t m40_output_kind;
 enum {
   M40_OUTPUT_SAMPLE = 0,  // a drawn token
   M40_OUTPUT_LOGITS = 1,  // the logits, [n_vocab]
@@ -755,7 +907,7 @@ enum {
 // they are rows of its buffers of M40_ROWS_OUTPUTS.
 typedef struct m40_output {
   uint32_t row;
-  uint32_t kind;  // M40_OUTPUT_SAMPLE, _LOGITS or _HIDDEN
+  m40_output_kind kind;
 } m40_output;
 
 // How one output draws its token from its logits l:
@@ -833,6 +985,7 @@ typedef struct m40_sample {
   float surprise;                             // with mirostat, of the token: bits; else 0
 } m40_sample;
 
+typedef uint32_t m40_output_status;
 enum {
   M40_OUTPUT_OK = 0,
   M40_OUTPUT_NOT_FINITE = 1,       // of the values that the output is, or is drawn from, one is no finite number
@@ -842,15 +995,16 @@ enum {
 
 // What an output gave. A failure of one neither fails the step nor changes a bit of other sequences' outputs.
 typedef struct m40_result {
-  uint32_t kind;      // as it was asked for
-  uint32_t status;    // M40_OUTPUT_OK, _NOT_FINITE or _NOTHING_ALLOWED
-  m40_sample sample;  // of kind sample, where the status is OK; else its token is -1
+  m40_output_kind kind;      // as it was asked for
+  m40_output_status status;  // in steps never M40_OUTPUT_ENDED
+  m40_sample sample;         // of kind sample, where the status is OK; else its token is -1
 } m40_result;
 
 // Runs the program over the batch in the block, any kinds of outputs. results: [n_outputs] where the program has a
 // sample operation, else NULL. values: those of the outputs of kind logits and hidden, one after the other in the
 // order of the outputs, whatever their status; NULL where there is none of them. It fails for what is wrong with the
 // block, and where the device failed.
+//@ a step, waits
 M40_API m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_result* results, uint32_t n_results, float* values, uint64_t n_values, m40_error* error);
 
 // The same in three calls, for outputs that are all samples and a thread that has other work while the device computes.
@@ -859,14 +1013,18 @@ M40_API m40_status m40_step(m40_program* program, const void* block, uint64_t bl
 // at most, and gives the results. Where that is not enough it says M40_NOT_READY: wait is to be called again, then finish.
 // Until then the block stays where and as it is, and the program's buffers are left alone. A step is over when wait or
 // finish fails in any other way; a begin that fails starts none, and one while a step is under way leaves that as it is.
+//@ a step, lane steps
 M40_API m40_status m40_step_begin(m40_program* program, const void* block, uint64_t block_bytes, m40_error* error);
+//@ a step, lane steps, waits
 M40_API m40_status m40_step_wait(m40_program* program, m40_error* error);
+//@ a step, lane steps
 M40_API m40_status m40_step_finish(m40_program* program, m40_result* results, uint32_t n_results, m40_error* error);
 
 // Runs the step as m40_step does, and gives how long each operation took instead of results. times: [n_times] microseconds
 // by the device's own clock, one for each of the program's operations; -1 where the operation before it computed it too.
 // Operations are launched one by one with a mark between them, which costs a microsecond or two each: what is short looks
 // longer than it is in m40_step. times are left as they were where it fails.
+//@ a step, waits
 M40_API m40_status m40_step_profile(m40_program* program, const void* block, uint64_t block_bytes, float* times, uint32_t n_times, m40_error* error);
 
 // ---- runs ---------------------------------------------------------------------------------------------
@@ -927,16 +1085,18 @@ typedef struct m40_ring_entry {
   uint32_t number;    // of the entry, and 1; written last
   uint32_t step;      // of the run, from 0
   uint32_t row;
-  uint32_t status;    // M40_OUTPUT_*
+  m40_output_status status;
   uint32_t goes_on;   // 1: the row draws another token in the next step, if there is one
   m40_sample sample;  // where the status is OK
 } m40_ring_entry;
 
 // Begins a run. run: an m40_run_header and what it points to. The ring is the library's until the run is over; the host
 // sets `stop` to 0 before. A run counts as a step under way. A begin that fails begins none.
+//@ a run, lane steps, may wait
 M40_API m40_status m40_run_begin(m40_program* program, const void* block, uint64_t block_bytes, const void* run, uint64_t run_bytes, void* ring, uint64_t ring_bytes, m40_error* error);
 // Sleeps until the ring has an entry that the host has not read, or the run is over, which it says in the ring; may be
 // called on another thread. It fails where the run has failed, which is over then: the entries that are whole count.
+//@ a run, lane steps, waits
 M40_API m40_status m40_run_wait(m40_program* program, m40_error* error);
 
 // ---- the device in a process of its own ---------------------------------------------------------------
@@ -956,21 +1116,28 @@ typedef struct m40_channel_argument {
 // Starts a process. command: a program and its arguments, each zero-terminated, n_bytes in all. It has to call
 // m40_channel_serve(3, 4) of the same library; its signals of the keyboard and SIGTERM are blocked, as it ends when this
 // process does, however that happens, or when it is told to.
+//@ here
 M40_API m40_status m40_channel_open(const char* command, uint64_t n_bytes, m40_channel** channel, m40_error* error);
 // The id of the process.
+//@ here
 M40_API int32_t m40_channel_process(const m40_channel* channel);
 // Says, as M40_DEVICE_LOST, that the process is no more and why.
+//@ here
 M40_API m40_status m40_channel_check(m40_channel* channel, m40_error* error);
 // A function of this header by its name ("m40_step"), or M40_NONE where there is none that a channel serves.
+//@ here
 M40_API uint32_t m40_channel_function(const char* name);
 // Calls a function there. value: what a function gives that is no status; may be NULL. Memory of m40_host_alloc is shared,
 // other memory copied. m40_step_begin and m40_run_begin return at once: their failure is that of m40_step_wait and
 // m40_run_wait. Any thread may call.
+//@ here
 M40_API m40_status m40_channel_call(m40_channel* channel, uint32_t function, const m40_channel_argument* arguments, uint32_t n_arguments, uint64_t* value, m40_error* error);
 // Has the process end, by SIGKILL where it takes longer than that, and frees the channel with all host memory. It fails, and
 // frees nothing, where the process is not even ended by that: the library must stay loaded then.
+//@ here, waits
 M40_API m40_status m40_channel_close(m40_channel* channel, uint32_t patience_ms, m40_error* error);
 // The other end, in the process that was started: serves until it is told to end. memory and socket: file descriptors.
+//@ here
 M40_API m40_status m40_channel_serve(int32_t memory, int32_t socket, m40_error* error);
 
 #ifdef __cplusplus

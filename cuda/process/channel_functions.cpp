@@ -57,11 +57,12 @@ m40_status invoke(const uint64_t* words, m40_error* error, uint64_t* value) {
 }
 
 template <auto function, class... P>
-constexpr Function entry(const char* name, const char* what, Lane lane, P... parameters) {
+constexpr Function entry(const char* name, decltype(Function::invoke) invoke, const char* what, Lane lane, P... parameters) {
   static_assert(sizeof...(P) == arity(function) && sizeof...(P) <= max_arguments, "each parameter is described");
-  return {name, what, lane, sizeof...(P), {parameters...}, &invoke<function>};
+  return {name, what, lane, sizeof...(P), {parameters...}, invoke};
 }
 
+// The words of channel_functions.generated.h: what a parameter is.
 constexpr Parameter number32 = {Kind::kNumber, {}, 4, -1};
 constexpr Parameter number64 = {Kind::kNumber, {}, 8, -1};
 constexpr Parameter text = {Kind::kText, {}, 1, -1};
@@ -82,63 +83,11 @@ constexpr Parameter out(int8_t count = -1) {
   return {Kind::kOut, {}, sizeof(T), count};
 }
 
-#define ENTRY(function, ...) entry<&function>(#function, __VA_ARGS__)
-
-// Those of FunctionIndex first, in its order.
 constexpr Function functions[] = {
-    ENTRY(m40_context_destroy, "a context", kCalls, context),
-    ENTRY(m40_arena_destroy, "an arena", kCalls, arena),
-    ENTRY(m40_program_destroy, "a program", kCalls, program),
-    ENTRY(m40_host_alloc, "host memory", kCalls, context, number64, made({})),
-    ENTRY(m40_host_free, "host memory", kCalls, context, number64),
-    ENTRY(m40_step_begin, "a step", kSteps, program, in<uint8_t>(2), number64),
-    ENTRY(m40_step_wait, "a step", kSteps, program),
-    ENTRY(m40_step_finish, "a step", kSteps, program, out<m40_result>(2), number32),
-    ENTRY(m40_step, "a step", kCalls, program, in<uint8_t>(2), number64, out<m40_result>(4), number32, out<float>(6), number64),
-    ENTRY(m40_program_create, "a program", kCalls, arena, in<m40_limits>(), cache, in<m40_buffer_desc>(4), number32, in<m40_op>(6), number32,
-          made(Handle::kProgram)),
-    ENTRY(m40_run_begin, "a run", kSteps, program, in<uint8_t>(2), number64, in<uint8_t>(4), number64, out<uint8_t>(6), number64),
-    ENTRY(m40_run_wait, "a run", kSteps, program),
-    // The shared memory is the caller's: what arrives is a message of kHostAlloc.
-    {"m40_host_share", "host memory", kCalls, 3, {context, number64, made({})}, nullptr},
-
-    ENTRY(m40_device_count, "the devices", kCalls, out<uint32_t>()),
-    ENTRY(m40_get_device_info, "a device", kCalls, number32, out<m40_device_info>()),
-    ENTRY(m40_get_device_state, "a device's state", kState, number32, out<m40_device_state>()),
-    ENTRY(m40_get_management, "the driver", kState, out<m40_management>()),
-    ENTRY(m40_get_device_health, "a device's state", kState, number32, out<m40_device_health>()),
-    ENTRY(m40_set_power_limit, "the power limit", kState, number32, number32, out<m40_power_limit>()),
-    ENTRY(m40_context_create, "a context", kCalls, in<m40_context_options>(), made(Handle::kContext)),
-    ENTRY(m40_arena_create, "an arena", kCalls, context, number64, made(Handle::kArena)),
-    ENTRY(m40_arena_used_bytes, "an arena", kCalls, arena),
-    ENTRY(m40_tensor_bytes, "a tensor", kCalls, context, in<m40_tensor_desc>(), out<uint64_t>()),
-    ENTRY(m40_tensor_from_file, "an upload", kCalls, arena, in<m40_tensor_desc>(), text, number64, out<uint32_t>()),
-    ENTRY(m40_tensor_from_memory, "an upload", kCalls, arena, in<m40_tensor_desc>(), in<uint8_t>(3), number64, out<uint32_t>()),
-    ENTRY(m40_upload_finish, "an upload", kCalls, context),
-    ENTRY(m40_tensor_read, "a tensor", kCalls, context, number32, number64, number64, out<float>(5), number64),
-    ENTRY(m40_cache_bytes, "a KV cache", kCalls, context, in<m40_cache_desc>(), out<uint64_t>(), out<uint64_t>(), out<uint64_t>()),
-    ENTRY(m40_cache_create, "a KV cache", kCalls, arena, in<m40_cache_desc>(), made(Handle::kCache)),
-    ENTRY(m40_cache_copy_pages, "pages of the KV cache", kCalls, cache, in<uint32_t>(3), in<uint32_t>(3), number32),
-    ENTRY(m40_cache_save_pages, "pages of the KV cache", kCalls, cache, in<uint32_t>(2), number32, out<uint8_t>(4), number64),
-    ENTRY(m40_cache_restore_pages, "pages of the KV cache", kCalls, cache, in<uint32_t>(2), number32, in<uint8_t>(4), number64),
-    ENTRY(m40_cache_save_slots, "slots of states", kCalls, cache, in<uint32_t>(2), number32, out<uint8_t>(4), number64),
-    ENTRY(m40_cache_restore_slots, "slots of states", kCalls, cache, in<uint32_t>(2), number32, in<uint8_t>(4), number64),
-    ENTRY(m40_program_bytes, "a program", kCalls, context, in<m40_limits>(), in<m40_cache_desc>(), in<m40_buffer_desc>(4), number32, in<m40_op>(6), number32,
-          out<uint64_t>()),
-    ENTRY(m40_program_exchange_bytes, "a program", kCalls, program, out<uint64_t>()),
-    ENTRY(m40_program_inbox, "a program", kCalls, program, out<m40_inbox>()),
-    ENTRY(m40_program_exchange, "a program", kCalls, program, out<uint8_t>(2), number64, in<m40_inbox>(4), number32),
-    ENTRY(m40_program_executors, "a program", kCalls, program, out<uint32_t>(2), number32, out<char>(4), number32),
-    ENTRY(m40_buffer_write, "a buffer", kCalls, program, number32, in<uint8_t>(3), number64),
-    ENTRY(m40_buffer_read, "a buffer", kCalls, program, number32, out<uint8_t>(3), number64),
-    ENTRY(m40_step_profile, "a step", kCalls, program, in<uint8_t>(2), number64, out<float>(4), number32),
+#define FUNCTION(index, name, ...) entry<&name>(#name, __VA_ARGS__),
+    M40_CHANNEL_FUNCTIONS(FUNCTION)
+#undef FUNCTION
 };
-
-#undef ENTRY
-
-static_assert(functions[kRunWait].invoke == &invoke<&m40_run_wait> && functions[kHostAlloc].invoke == &invoke<&m40_host_alloc> &&
-                  functions[kProgramCreate].invoke == &invoke<&m40_program_create>,
-              "FunctionIndex has the order of the table");
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "channel.h"
+#include "channel_functions.generated.h"
 
 namespace m40::channel {
 
@@ -34,30 +35,19 @@ struct Function {
   Lane lane;
   uint32_t n_parameters;  // the error is not counted
   Parameter parameters[max_arguments];
-  // words: a number, a handle or an address each. value: what it gives that is no status.
+  // words: a number, a handle or an address each. value: what it gives that is no status. nullptr where a channel sends
+  // another function instead: what m40_host_share is given is the caller's, and arrives as a message of kHostAlloc.
   m40_status (*invoke)(const uint64_t* words, m40_error* error, uint64_t* value);
 };
 
-// Those that a channel does something of its own for.
 enum FunctionIndex : uint32_t {
-  kContextDestroy,
-  kArenaDestroy,
-  kProgramDestroy,
-  kHostAlloc,
-  kHostFree,
-  kStepBegin,
-  kStepWait,
-  kStepFinish,
-  kStep,
-  kProgramCreate,
-  kRunBegin,
-  kRunWait,
-  kHostShare,
-  n_special
+#define FUNCTION(index, ...) index,
+  M40_CHANNEL_FUNCTIONS(FUNCTION)
+#undef FUNCTION
 };
 
 // Those that a second thread may call, for programs of M40_LANE_PROMPTS: in Lane kPrompts then.
-constexpr bool is_step(uint32_t index) { return index >= kStepBegin && index <= kStep; }
+constexpr bool is_step(uint32_t index) { return index == kStepBegin || index == kStepWait || index == kStepFinish || index == kStep; }
 
 uint32_t n_functions();
 const Function& function_at(uint32_t index);

@@ -1,65 +1,89 @@
 #include "operations.h"
 
-#include <algorithm>
+#include <stddef.h>
 
-#include "operation_fields.h"
+#include <algorithm>
 
 namespace m40 {
 
 namespace {
 
-// A count from the record, and for arrays from `i`.
-#define COUNT(expression) []([[maybe_unused]] const m40_op& op, [[maybe_unused]] uint32_t i) -> uint64_t { return expression; }
+// The words of operation_fields.generated.h: what a field is, and counts from the record.
+constexpr Field buffer(Field field, Role role, RowKind row_kind, Count columns, uint32_t element = M40_ELEMENT_F32) {
+  field.role = role;
+  field.row_kind = row_kind;
+  field.columns = columns;
+  field.element = element;
+  return field;
+}
+constexpr Field reads(Field field, RowKind row_kind, Count columns, uint32_t element = M40_ELEMENT_F32) {
+  return buffer(field, Role::kReads, row_kind, columns, element);
+}
+constexpr Field writes(Field field, RowKind row_kind, Count columns, uint32_t element = M40_ELEMENT_F32) {
+  return buffer(field, Role::kWrites, row_kind, columns, element);
+}
+constexpr Field updates(Field field, RowKind row_kind, Count columns) { return buffer(field, Role::kUpdates, row_kind, columns); }
+constexpr Field lends(Field field, RowKind row_kind, Count columns) { return buffer(field, Role::kLends, row_kind, columns); }
+constexpr Field state(Field field, Count values) {
+  field.role = Role::kState;
+  field.columns = values;
+  return field;
+}
+constexpr Field vector(Field field, Count columns) {
+  field.role = Role::kVector;
+  field.columns = columns;
+  return field;
+}
+constexpr Field matrix(Field field, Count rows, Count columns) {
+  field.role = Role::kMatrix;
+  field.rows = rows;
+  field.columns = columns;
+  return field;
+}
+constexpr Field experts(Field field, Count n_experts, Count rows, Count columns) {
+  field.role = Role::kExperts;
+  field.experts = n_experts;
+  field.rows = rows;
+  field.columns = columns;
+  return field;
+}
+constexpr Field optional(Field field) {
+  field.optional = true;
+  return field;
+}
+constexpr Field where(bool (*used)(const m40_op& op), Field field) {
+  field.used = used;
+  return field;
+}
 
-template <class Record, uint32_t n>
-constexpr Operation described(uint32_t kind, const char* name, const char* struct_name, const Field (&fields)[n]) {
-  return {kind, name, struct_name, sizeof(Record), fields, n};
+constexpr uint64_t wide(uint32_t number) { return number; }
+uint64_t max(uint64_t a, uint64_t b) { return std::max(a, b); }
+uint64_t max(uint64_t a, uint64_t b, uint64_t c) { return std::max({a, b, c}); }
+// Of an array's first n elements.
+template <class Of>
+uint64_t most(uint32_t n, const Of& of) {
+  uint64_t largest = 0;
+  for (uint32_t i = 0; i < n; i++) largest = std::max(largest, of(i));
+  return largest;
 }
-constexpr Operation with_pages(Operation operation) {
-  operation.uses_pages = true;
-  return operation;
-}
-constexpr Operation with_weights(Operation operation, Count n_weights, Count written) {
-  operation.n_weights = n_weights;
-  operation.written = written;
-  return operation;
-}
-constexpr Operation with_written(Operation operation, Count written) {
-  operation.written = written;
-  return operation;
-}
-constexpr Operation with_experts(Operation operation, Count n_used) {
-  operation.n_used = n_used;
-  return operation;
+template <class Of>
+uint64_t total(uint32_t n, const Of& of) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < n; i++) sum += of(i);
+  return sum;
 }
 
-#define OPERATION(KIND, name) described<m40_op_##name>(M40_OP_##KIND, #name, "m40_op_" #name, name##_fields)
+#define FIELD(name, member) \
+  Field { #member, offsetof(m40_op_##name, member), sizeof(m40_op_##name::member) }
+#define COUNT(...) []([[maybe_unused]] const m40_op& op, [[maybe_unused]] uint32_t i) -> uint64_t { return __VA_ARGS__; }
+#define OPERATION(KIND, name, ...) \
+  {M40_OP_##KIND, #name, "m40_op_" #name, sizeof(m40_op_##name), name##_fields, sizeof(name##_fields) / sizeof(Field), __VA_ARGS__}
 
-constexpr Operation all[] = {
-    OPERATION(EMBED, embed),
-    with_written(OPERATION(NORM, norm), COUNT(norm_written(op.norm))),
-    with_weights(OPERATION(MATMUL, matmul), COUNT(op.matmul.n_weights), COUNT(output_written(op.matmul))),
-    with_pages(OPERATION(ROPE_STORE, rope_store)),
-    with_pages(OPERATION(ATTENTION, attention)),
-    OPERATION(ACTIVATION, activation),
-    OPERATION(ADD, add),
-    OPERATION(SELECT, select),
-    OPERATION(SOFTCAP, softcap),
-    OPERATION(ROUTE, route),
-    with_experts(with_weights(OPERATION(EXPERT_MATMUL, expert_matmul), COUNT(op.expert_matmul.n_weights), COUNT(output_written(op.expert_matmul))),
-                 COUNT(op.expert_matmul.n_used)),
-    with_written(with_experts(OPERATION(EXPERT_SUM, expert_sum), COUNT(op.expert_sum.n_used)), COUNT(op.expert_sum.columns)),
-    OPERATION(SAMPLE, sample),
-    with_written(OPERATION(HEAD_MATMUL, head_matmul), COUNT(uint64_t{op.head_matmul.n_heads} * (op.head_matmul.rows + op.head_matmul.copied))),
-    with_written(OPERATION(CONV, conv), COUNT(op.conv.columns)),
-    OPERATION(DELTA_RULE, delta_rule),
-    OPERATION(SELECTIVE_SCAN, selective_scan),
-    with_written(OPERATION(COPY, copy), COUNT(uint64_t{op.copy.n_groups} * op.copy.columns)),
-    OPERATION(EXCHANGE, exchange),
-};
+#include "operation_fields.generated.h"
 
-#undef OPERATION
+#undef FIELD
 #undef COUNT
+#undef OPERATION
 
 // Whether its fields are the struct's, one behind the other and none left out, and have all that their roles need.
 constexpr bool complete(const Operation& operation) {

@@ -12,7 +12,14 @@ import {
 import { DeviceProgram } from "./device_program.ts";
 import { SharedMemory } from "./shared_memory.ts";
 import { call, callAsync } from "./status.ts";
-import { BUFFER_DESC, CONTEXT_OPTIONS, Executors, Lanes, LIMITS, OP } from "./structs.ts";
+import {
+  BUFFER_DESC,
+  CONTEXT_OPTIONS,
+  Executor as Executors,
+  Lane,
+  LIMITS,
+  OP,
+} from "./structs.ts";
 import type { Symbols } from "./symbols.ts";
 
 /** How a context is made. */
@@ -272,7 +279,7 @@ export class Arena {
     );
     // Steps of the lane of prompts are asked for on their own, beside all else.
     const { calls } = this.context;
-    const own = records.limits.lane === Lanes.prompts
+    const own = records.limits.lane === Lane.prompts
       ? new Calls(this.symbols, calls.postsSteps)
       : calls;
     return new DeviceProgram(own, handle, records);

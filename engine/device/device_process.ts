@@ -2,7 +2,13 @@ import { M40Error } from "../errors.ts";
 import { asBytes } from "./bytes.ts";
 import { call, callAsync } from "./status.ts";
 import { CHANNEL_ARGUMENT, DEVICE_INFO, ERROR } from "./structs.ts";
-import { CHANNEL_SYMBOLS, OFF_LOOP_SYMBOLS, SYMBOLS, type Symbols } from "./symbols.ts";
+import {
+  CHANNEL_SYMBOLS,
+  LOCAL_SYMBOLS,
+  OFF_LOOP_SYMBOLS,
+  SYMBOLS,
+  type Symbols,
+} from "./symbols.ts";
 
 /** The word by which an executable of this program is told to be a device's process. */
 export const DEVICE_PROCESS = "device-process";
@@ -11,12 +17,7 @@ export const DEVICE_PROCESS = "device-process";
 const PATIENCE_MS = 3000;
 
 const LIBRARY = {
-  m40_abi_version: SYMBOLS.m40_abi_version,
-  m40_backend: SYMBOLS.m40_backend,
-  m40_layout: SYMBOLS.m40_layout,
-  m40_build_info: SYMBOLS.m40_build_info,
-  m40_shared_create: SYMBOLS.m40_shared_create,
-  m40_shared_destroy: SYMBOLS.m40_shared_destroy,
+  ...LOCAL_SYMBOLS,
   ...CHANNEL_SYMBOLS,
   m40_channel_call_async: {
     ...CHANNEL_SYMBOLS.m40_channel_call,
@@ -111,21 +112,12 @@ export class DeviceProcess {
 
   private forwardAll(): Symbols {
     const { symbols } = this.opened;
-    // What is no device's.
-    const local: Record<string, unknown> = {
-      m40_abi_version: symbols.m40_abi_version,
-      m40_backend: symbols.m40_backend,
-      m40_layout: symbols.m40_layout,
-      m40_build_info: symbols.m40_build_info,
-      m40_shared_create: symbols.m40_shared_create,
-      m40_shared_destroy: symbols.m40_shared_destroy,
-    };
     const remote = Object.entries(SYMBOLS)
-      .filter(([name]) => local[name] === undefined)
+      .filter(([name]) => !(name in LOCAL_SYMBOLS))
       .map(([name, definition]) => [name, this.forward(name, definition)]);
     const offLoop = Object.entries(OFF_LOOP_SYMBOLS)
       .map(([alias, definition]) => [alias, this.forward(definition.name, definition)]);
-    return { ...local, ...Object.fromEntries([...remote, ...offLoop]) } as Symbols;
+    return { ...symbols, ...Object.fromEntries([...remote, ...offLoop]) } as Symbols;
   }
 
   /** One function, with the parameters that it has where it is called directly. */

@@ -10,18 +10,18 @@ import type { RunLimits } from "./run_block.ts";
 import { RunRing } from "./run_ring.ts";
 import { StepBlock, type StepSequence, type WantedOutput } from "./step_block.ts";
 import type { StepOutput, StepResult } from "./step_result.ts";
-import { Executors, OP, OpKind, OPS, RESULT, type StructOf } from "./structs.ts";
+import { Executor, OP, OpKind, OPS, RESULT, type StructOf } from "./structs.ts";
 
 /** What the steps of a program that decode are run by. */
 export interface DecodeExecutors {
   /** Of steps of 1, 2, ... rows; "auto" where it is not decided yet. */
-  readonly executors: readonly (keyof typeof Executors)[];
+  readonly executors: readonly (keyof typeof Executor)[];
   /** Why a resident kernel runs none of them, or not all that it has met; empty where nothing stands against it. */
   readonly noResident: string;
 }
 
 /** The names of the executors by their numbers. */
-const EXECUTOR_NAMES = Object.keys(Executors) as (keyof typeof Executors)[];
+const EXECUTOR_NAMES = Object.keys(Executor) as (keyof typeof Executor)[];
 
 const decoder = new TextDecoder();
 
@@ -159,7 +159,7 @@ export class DeviceProgram {
   }
 
   /** What steps of 1, 2, ... `rows` decode rows are run by; "auto" where that is not decided yet. */
-  async executors(rows: number): Promise<readonly (keyof typeof Executors)[]> {
+  async executors(rows: number): Promise<readonly (keyof typeof Executor)[]> {
     return (await this.decodeExecutors(rows)).executors;
   }
 

@@ -2,14 +2,14 @@ import type { StructOf } from "./structs.ts";
 import {
   type DEVICE_HEALTH,
   type MANAGEMENT,
-  MANAGEMENT_STATUS,
+  ManagementStatus,
   NONE,
   Throttle,
 } from "./structs.ts";
 
 /** How the driver's management library (NVML) can be asked. */
 export interface Management {
-  readonly status: typeof MANAGEMENT_STATUS[number];
+  readonly status: keyof typeof ManagementStatus;
   /** The library's own number for what failed; absent where there is no library. */
   readonly code?: number;
   /** Devices that the driver has, whether CUDA shows them or not. */
@@ -17,6 +17,8 @@ export interface Management {
   /** The driver's version ("535.183.01"); empty where unknown. */
   readonly driver: string;
 }
+
+const STATUS_NAMES = Object.keys(ManagementStatus) as (keyof typeof ManagementStatus)[];
 
 /** Why clocks are below what they could be. */
 export type ThrottleReason = keyof typeof Throttle;
@@ -86,7 +88,7 @@ export interface DeviceHealth {
 /** What the library says of itself. */
 export function readManagement(management: StructOf<typeof MANAGEMENT>): Management {
   return {
-    status: MANAGEMENT_STATUS[management.status] ?? "failed",
+    status: STATUS_NAMES[management.status] ?? "failed",
     code: known(management.code),
     devices: management.n_devices,
     driver: management.driver,

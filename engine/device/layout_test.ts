@@ -4,7 +4,7 @@ import { M40Error } from "../errors.ts";
 import { KernelLibrary } from "./library.ts";
 import { ABI_VERSION, OpKind, OPS, STRUCTS } from "./structs.ts";
 import { CHANNEL_SYMBOLS, SYMBOLS } from "./symbols.ts";
-import { WEIGHT_FIELDS } from "../program/operation.ts";
+import { WEIGHT_FIELDS } from "../program/operations.generated.ts";
 
 const HEADER = await Deno.readTextFile(new URL("../../cuda/include/m40.h", import.meta.url));
 

@@ -11,7 +11,7 @@ import {
   DEVICE_HEALTH,
   DEVICE_INFO,
   DEVICE_STATE,
-  DeviceKinds,
+  DeviceKind as DeviceKinds,
   ERROR,
   MANAGEMENT,
   NONE,

@@ -55,7 +55,7 @@ async function assertServes(caller: ChannelCaller, context: bigint): Promise<voi
 }
 
 function assertRefused({ status, message }: MessageAnswer, reason: RegExp): void {
-  assertEquals(status, Status.invalidArgument, message);
+  assertEquals(status, Status.invalid_argument, message);
   assertMatch(message, reason);
 }
 

@@ -35,7 +35,7 @@ export {
   Element,
   HeadNorm,
   KHeads,
-  Lanes,
+  Lane,
   MAX_CACHE_GROUPS,
   MAX_CARDS,
   MAX_TOP_LOGPROBS,

@@ -5,7 +5,7 @@ import type { RunRing } from "./run_ring.ts";
 import { call, callAsync } from "./status.ts";
 import type { StepBlock, StepSequence, WantedOutput } from "./step_block.ts";
 import type { StepOutput } from "./step_result.ts";
-import { OUTPUT_ENDED, RING_ENTRY } from "./structs.ts";
+import { OutputStatus, RING_ENTRY } from "./structs.ts";
 
 /** Steps of the same sequences that the device computes one after the other without the host. */
 export interface DeviceRun {
@@ -103,7 +103,7 @@ export class ProgramRuns {
 function readEntry(view: DataView, at: number, wanted: WantedOutput): StepOutput | undefined {
   const { status: field, sample } = RING_ENTRY.fields;
   const number = view.getUint32(at + field.offset, true);
-  if (number === OUTPUT_ENDED) return undefined;
+  if (number === OutputStatus.ended) return undefined;
   const status = STATUS_NAMES[number];
   if (status !== "ok") return { status };
   return { status, sample: readSample(view, at + sample.offset, wanted) };

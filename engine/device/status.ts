@@ -2,11 +2,11 @@ import { M40Error, type M40ErrorCode } from "../errors.ts";
 import { ERROR, Status } from "./structs.ts";
 
 const CODES: Record<number, M40ErrorCode> = {
-  [Status.invalidArgument]: "internal",
-  [Status.outOfMemory]: "out_of_memory",
+  [Status.invalid_argument]: "internal",
+  [Status.out_of_memory]: "out_of_memory",
   [Status.io]: "io",
   [Status.unsupported]: "unsupported",
-  [Status.deviceLost]: "device",
+  [Status.device_lost]: "device",
   [Status.internal]: "internal",
 };
 
@@ -24,7 +24,7 @@ export function call(fn: (error: Uint8Array<ArrayBuffer>) => number): void {
 export function callUntilReady(fn: (error: Uint8Array<ArrayBuffer>) => number): boolean {
   const error = new Uint8Array(ERROR.bytes);
   const status = fn(error);
-  if (status === Status.notReady) return false;
+  if (status === Status.not_ready) return false;
   check(status, error);
   return true;
 }

@@ -3,7 +3,7 @@ import {
   type CacheDesc,
   type Context,
   type DeviceKind,
-  Lanes,
+  Lane,
   type Limits,
   stepBytes,
 } from "../device/mod.ts";
@@ -325,10 +325,10 @@ export function planOf(
     lane,
     step_bytes: BigInt(stepBytes(of, contextTokens, cache.n_groups, states.length > 0)),
   });
-  const limits = limitsOf(counts, request.lanes ? Lanes.prompts : Lanes.main);
+  const limits = limitsOf(counts, request.lanes ? Lane.prompts : Lane.main);
   const most = request.maxRunning + GUESS_OUTPUTS;
   const decodeLimits = request.lanes
-    ? limitsOf({ ...counts, n_tokens: most, n_outputs: most }, Lanes.main)
+    ? limitsOf({ ...counts, n_tokens: most, n_outputs: most }, Lane.main)
     : undefined;
   const ops = encodeOperations(program.operations);
   const bytesOf = (limits: Limits) =>

@@ -5,6 +5,7 @@
  * @module
  */
 import { NONE, OP, OpKind, OPS, type StructOf } from "../device/mod.ts";
+import { WEIGHT_FIELDS } from "./operations.generated.ts";
 
 type Ops = typeof OPS;
 
@@ -15,21 +16,6 @@ type Ops = typeof OPS;
 export type Operation = {
   [K in keyof Ops]: { readonly kind: K } & Readonly<StructOf<Ops[K]>>;
 }[keyof Ops];
-
-/** Which fields of an operation are weights; a test compares them with the library's description. */
-export const WEIGHT_FIELDS: { readonly [K in keyof Ops]?: readonly string[] } = {
-  embed: ["table", "position_table"],
-  norm: ["weight", "bias", "factor"],
-  matmul: ["weight", "bias", "factor"],
-  rope_store: ["factors", "q_norm", "k_norm"],
-  attention: ["sinks"],
-  route: ["bias"],
-  expert_matmul: ["weight", "shared", "bias", "factor"],
-  head_matmul: ["weight"],
-  conv: ["weight", "bias"],
-  delta_rule: ["decay", "a_bias"],
-  selective_scan: ["decay", "skip", "dt_bias"],
-};
 
 /**
  * Encodes operations as records of m40_op.

@@ -1,8 +1,8 @@
 import { NONE } from "../device/mod.ts";
-import { BUFFER_FIELDS } from "./buffer_fields.ts";
 import { handedOver } from "./cuts.ts";
 import { cacheLayerOf, stateOf } from "./kept.ts";
-import { type Operation, WEIGHT_FIELDS } from "./operation.ts";
+import type { Operation } from "./operation.ts";
+import { BUFFER_FIELDS, WEIGHT_FIELDS } from "./operations.generated.ts";
 import type { Program } from "./program.ts";
 
 /**

@@ -1,5 +1,6 @@
 import { NONE, Rows } from "../device/mod.ts";
-import { type Operation, WEIGHT_FIELDS } from "./operation.ts";
+import type { Operation } from "./operation.ts";
+import { WEIGHT_FIELDS } from "./operations.generated.ts";
 import type { Program } from "./program.ts";
 
 /** What a step of a program has to do. */

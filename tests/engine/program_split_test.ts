@@ -9,7 +9,7 @@ import { planMemory } from "../../engine/memory/memory_plan.ts";
 import { architectureOf } from "../../engine/models/architecture.ts";
 import type { ModelShape } from "../../engine/models/model.ts";
 import { place } from "../../engine/memory/placement.ts";
-import { BUFFER_FIELDS } from "../../engine/program/buffer_fields.ts";
+import { BUFFER_FIELDS } from "../../engine/program/operations.generated.ts";
 import type { Operation } from "../../engine/program/operation.ts";
 import type { Program } from "../../engine/program/program.ts";
 import { cutsOf, handedOver } from "../../engine/program/cuts.ts";

@@ -84,7 +84,7 @@ Deno.test("records: what is wrong is named with its operation, what was got and 
       const index = parts.spoil(kind, fields);
       const got = await parts.create();
       if (message.source === "^$") return assertEquals(got.status, Status.ok, got.message);
-      assertAnswer(got, Status.invalidArgument, message);
+      assertAnswer(got, Status.invalid_argument, message);
       assertMatch(got.message, new RegExp(`^operation ${index} \\(${kind}\\): `));
     });
   }
@@ -94,57 +94,57 @@ Deno.test("records: unknown kinds, flags, a second sample operation, no operatio
   const cases: [(parts: Parts) => void, number, RegExp][] = [
     [
       ({ ops }) => ops.set([20], 0),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /kind 20 is not an operation of this ABI: wanted 1 to 19/,
     ],
-    [({ ops }) => ops.set([0], 0), Status.invalidArgument, /kind 0 is not/],
-    [({ ops }) => ops.set([1], 4), Status.invalidArgument, /flags are 0x1: wanted 0/],
+    [({ ops }) => ops.set([0], 0), Status.invalid_argument, /kind 0 is not/],
+    [({ ops }) => ops.set([1], 4), Status.invalid_argument, /flags are 0x1: wanted 0/],
     [
       (parts) => {
         const index = parts.indexOf("sample");
         const at = index * OP.bytes;
         parts.ops.copyWithin(at - OP.bytes, at, at + OP.bytes);
       },
-      Status.invalidArgument,
+      Status.invalid_argument,
       /samples already: wanted one a program/,
     ],
-    [({ buffers }) => buffers.set([3], 0), Status.invalidArgument, /buffer 0: rows is 3/],
+    [({ buffers }) => buffers.set([3], 0), Status.invalid_argument, /buffer 0: rows is 3/],
     [
       ({ buffers }) => buffers.set([2], 4),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /buffer 0: rows_factor is 2: wanted 1/,
     ],
     [
       ({ buffers }) => buffers.set([0, 0, 0, 0], 8),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /buffer 0: columns is 0/,
     ],
-    [({ buffers }) => buffers.set([2], 12), Status.invalidArgument, /buffer 0: element is 2/],
+    [({ buffers }) => buffers.set([2], 12), Status.invalid_argument, /buffer 0: element is 2/],
     [
       ({ buffers }) => buffers.fill(255, 8, 12),
-      Status.outOfMemory,
+      Status.out_of_memory,
       /a program of \d+ bytes does not fit the arena/,
     ],
-    [({ limits }) => limits.fill(0, 0, 4), Status.invalidArgument, /limits of 0 tokens/],
-    [({ limits }) => limits.fill(255, 0, 4), Status.outOfMemory, /does not fit the arena/],
+    [({ limits }) => limits.fill(0, 0, 4), Status.invalid_argument, /limits of 0 tokens/],
+    [({ limits }) => limits.fill(255, 0, 4), Status.out_of_memory, /does not fit the arena/],
     [
       ({ limits }) => limits.fill(255, 16, 20),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /a vocabulary of 4294967295 tokens/,
     ],
     [
       ({ limits }) => limits.fill(0, 24, 32),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /step_bytes is 0: wanted at least/,
     ],
     [
       ({ limits }) => limits.fill(255, 12, 16),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /positions would not fit 32 bits/,
     ],
     [
       ({ limits }) => limits.fill(255, 24, 32),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /step_bytes is 18446744073709551615: wanted at most 2\^48/,
     ],
     [
@@ -153,7 +153,7 @@ Deno.test("records: unknown kinds, flags, a second sample operation, no operatio
         limits.fill(255, 4, 8);
         limits.set([255, 255, 255, 127], 12);
       },
-      Status.invalidArgument,
+      Status.invalid_argument,
       /4294967295 sequences of 2147483647 pages: wanted at most 2\^46 pages in all/,
     ],
   ];
@@ -181,7 +181,7 @@ Deno.test("a program that uses the cache is refused without one", async () => {
         e,
       )
     );
-    assertAnswer(got, Status.invalidArgument, /\(rope_store\): the program has no KV cache/);
+    assertAnswer(got, Status.invalid_argument, /\(rope_store\): the program has no KV cache/);
   });
 });
 

@@ -55,10 +55,10 @@ for (const states of [false, true]) {
         }
       });
       assert(
-        counts[Status.ok] > CASES / 40 && counts[Status.invalidArgument] > CASES / 4,
+        counts[Status.ok] > CASES / 40 && counts[Status.invalid_argument] > CASES / 4,
         JSON.stringify(counts),
       );
-      const known = [Status.ok, Status.invalidArgument, Status.internal].map(String);
+      const known = [Status.ok, Status.invalid_argument, Status.internal].map(String);
       assertEquals(Object.keys(counts).filter((status) => !known.includes(status)), []);
     }, states);
   });
@@ -81,7 +81,7 @@ for (const states of [false, true]) {
         const got = await parts.create(async (program) => {
           const { status, message } = await parts.step(program, validStep().bytes);
           assert(
-            [Status.ok, Status.invalidArgument, Status.internal].some((s) => s === status),
+            [Status.ok, Status.invalid_argument, Status.internal].some((s) => s === status),
             message,
           );
         });
@@ -90,14 +90,14 @@ for (const states of [false, true]) {
         [parts.ops, parts.buffers, parts.limits].forEach((bytes, k) => bytes.set(saved[k]));
       }
       assert(
-        counts[Status.ok] > CASES / 40 && counts[Status.invalidArgument] > CASES / 4,
+        counts[Status.ok] > CASES / 40 && counts[Status.invalid_argument] > CASES / 4,
         JSON.stringify(counts),
       );
       // Some shapes are beyond a GPU's kernels, and the CPU has one lane.
       const known = [
         Status.ok,
-        Status.invalidArgument,
-        Status.outOfMemory,
+        Status.invalid_argument,
+        Status.out_of_memory,
         Status.unsupported,
       ].map(String);
       assertEquals(Object.keys(counts).filter((status) => !known.includes(status)), []);

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import type { StepSequence } from "../../engine/device/step_block.ts";
-import { Lanes, NONE } from "../../engine/device/structs.ts";
+import { Lane, NONE } from "../../engine/device/structs.ts";
 import { benchmark, type EngineOptions } from "../../engine/mod.ts";
 import {
   answersAlone,
@@ -35,7 +35,7 @@ if (BACKEND === "cpu") {
   Deno.test("a CPU refuses a program of the lane of prompts, as it has one lane", () => {
     const device = new TestDevice();
     const recipe = smallModel(device, device.cache({ n_layers: 2, n_kv_heads: 2, head_dim: 12 }));
-    const limits = { ...recipe.limits, lane: Lanes.prompts };
+    const limits = { ...recipe.limits, lane: Lane.prompts };
     assertThrows(
       () => device.program({ ...recipe, limits }),
       Error,

@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { M40Error } from "../../engine/errors.ts";
 import { NONE, Norm, Rope } from "../../engine/device/structs.ts";
-import { WEIGHT_FIELDS } from "../../engine/program/operation.ts";
+import { WEIGHT_FIELDS } from "../../engine/program/operations.generated.ts";
 import {
   expertBuffer,
   indexBuffer,

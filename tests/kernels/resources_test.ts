@@ -76,27 +76,27 @@ Deno.test("files: missing, a folder, too short, an offset beyond the end; the ar
     );
     assertAnswer(
       await upload({ type: 8 }, path, 0n),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /a Q8_0 row of 10 columns: wanted a positive multiple of 32/,
     );
     assertAnswer(
       await upload({ type: 40, columns: 96 }, path, 0n),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /a NVFP4 row of 96 columns: wanted a positive multiple of 64/,
     );
     assertAnswer(
       await upload({ rows: 0 }, path, 0n),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /1 experts, 0 rows and 10 columns: none of them may be 0/,
     );
     assertAnswer(
       await upload({ rows: 10_000 }, path, 0n),
-      Status.outOfMemory,
+      Status.out_of_memory,
       /a tensor of \d{6,7} bytes does not fit the arena: 65536 of its 65536 bytes are free/,
     );
     assertAnswer(
       await upload({ rows: NONE, n_experts: NONE, columns: NONE }, path, 0n),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /more than 2\^48 bytes/,
     );
     // A pipe without a writer must not make the call wait for one.
@@ -131,16 +131,16 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
           e,
         )
       );
-    assertAnswer(context({ device: 99 }), Status.invalidArgument, /device 99: /);
+    assertAnswer(context({ device: 99 }), Status.invalid_argument, /device 99: /);
     assertAnswer(
       context({ executor: 4 }),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /executor 4: wanted at most 3/,
     );
     if (BACKEND === "cpu") {
       assertAnswer(
         context({ n_threads: 5000 }),
-        Status.invalidArgument,
+        Status.invalid_argument,
         /5000 threads: wanted at most 1024/,
       );
       assertAnswer(
@@ -158,27 +158,27 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
       answer((e) =>
         symbols.m40_context_create(new Uint8Array(CONTEXT_OPTIONS.bytes).fill(65, 12), place, e)
       ),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /instruction_set has no terminating zero/,
     );
     assertAnswer(
       answer((e) => symbols.m40_arena_create(handle, 1n << 60n, place, e)),
-      Status.outOfMemory,
+      Status.out_of_memory,
       /an arena of 1152921504606846976 bytes: the (host|device) has \d+ bytes/,
     );
     assertAnswer(
       answer((e) => symbols.m40_arena_create(handle, 0n, place, e)),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /an arena of 0 bytes/,
     );
     assertAnswer(
       answer((e) => symbols.m40_arena_create(null, 1n, place, e)),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /context is NULL/,
     );
     assertAnswer(
       answer((e) => symbols.m40_host_alloc(handle, 1n << 62n, place, e)),
-      Status.outOfMemory,
+      Status.out_of_memory,
       /bytes of host memory could not be had/,
     );
     assertEquals(out[0], 0n);
@@ -196,7 +196,7 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
       );
     assertAnswer(
       bytes({ page_tokens: 3 }),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /KV pages of 3 tokens: wanted a power of two/,
     );
     assertAnswer(
@@ -204,44 +204,44 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
       Status.unsupported,
       /a KV cache of type Q4_K \(12\): wanted F32, F16 or Q8_0/,
     );
-    assertAnswer(bytes({ type: 8 }), Status.invalidArgument, /a Q8_0 row of 12 columns/);
-    assertAnswer(bytes({ n_pages: 0 }), Status.invalidArgument, /0 pages: wanted at least 1/);
+    assertAnswer(bytes({ type: 8 }), Status.invalid_argument, /a Q8_0 row of 12 columns/);
+    assertAnswer(bytes({ n_pages: 0 }), Status.invalid_argument, /0 pages: wanted at least 1/);
     assertAnswer(
       bytes({ head_dim: [NONE, 12], n_kv_heads: [NONE, 2] }),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /a KV page would take more than 2\^48 bytes/,
     );
     const pages = asBytes(Uint32Array.of(1, 64));
     assertAnswer(
       await answerAsync((e) => symbols.m40_cache_copy_pages(cache.handle, pages, pages, 2, e)),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /from\[1\] is page 64: the KV cache has 64 pages/,
     );
     assertAnswer(
       await answerAsync((e) => symbols.m40_cache_save_pages(cache.handle, pages, 1, place, 8n, e)),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /8 bytes for 1 pages: wanted \d+ a page/,
     );
 
     assertAnswer(
       answer((e) => symbols.m40_tensor_read(handle, 0, 99n, 2n, place, 2n, e)),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /2 rows from row 99 on: the tensor has 100/,
     );
     assertAnswer(
       answer((e) => symbols.m40_tensor_read(handle, 4000, 0n, 1n, place, 2n, e)),
-      Status.invalidArgument,
+      Status.invalid_argument,
       /tensor 4000 does not exist/,
     );
     await parts.create((program) => {
       assertAnswer(
         answer((e) => symbols.m40_buffer_read(program, 14, place, 8n, e)),
-        Status.invalidArgument,
+        Status.invalid_argument,
         /buffer 14: the program has 14/,
       );
       assertAnswer(
         answer((e) => symbols.m40_buffer_write(program, 0, place, 3080n, e)),
-        Status.invalidArgument,
+        Status.invalid_argument,
         /3080 bytes of buffer 0: it has 3072/,
       );
       return Promise.resolve();

@@ -162,30 +162,30 @@ Deno.test("steps: every wrong count, offset, token, position, page and parameter
       for (const [spoil, message] of STEP_CASES) {
         const step = validStep();
         spoil(step);
-        assertAnswer(await parts.step(program, step.bytes), Status.invalidArgument, message);
+        assertAnswer(await parts.step(program, step.bytes), Status.invalid_argument, message);
       }
       const { bytes } = validStep();
       assertAnswer(
         await parts.step(program, bytes, STEP_HEADER.bytes - 1),
-        Status.invalidArgument,
+        Status.invalid_argument,
         /a step block of 75 bytes: wanted at least the header's 76/,
       );
       assertAnswer(
         await parts.step(program, bytes, bytes.length - 1),
-        Status.invalidArgument,
+        Status.invalid_argument,
         /masks: 4 elements of 4 bytes .* do not fit/,
       );
       const most = Number(LIMITS.read(new DataView(parts.limits.buffer)).step_bytes);
       assertAnswer(
         await parts.step(program, new Uint8Array(most + 1)),
-        Status.invalidArgument,
+        Status.invalid_argument,
         /the program's step_bytes/,
       );
       const odd = new Uint8Array(bytes.length + 1).subarray(1);
       odd.set(bytes);
       assertAnswer(
         await parts.step(program, odd),
-        Status.invalidArgument,
+        Status.invalid_argument,
         /the step block starts at .*: wanted a multiple of 4/,
       );
       const { symbols } = parts;
@@ -201,7 +201,7 @@ Deno.test("steps: every wrong count, offset, token, position, page and parameter
           e,
         )
       );
-      assertAnswer(few, Status.invalidArgument, /room for 1 results: the step has 2 outputs/);
+      assertAnswer(few, Status.invalid_argument, /room for 1 results: the step has 2 outputs/);
       const mixed = validStep();
       mixed.words[AT.outputs + 1] = OutputKind.hidden;
       mixed.words[AT.outputs + 3] = OutputKind.logits;
@@ -218,10 +218,10 @@ Deno.test("steps: every wrong count, offset, token, position, page and parameter
             e,
           )
         );
-      assertAnswer(await valuesOf(0), Status.invalidArgument, /values is NULL/);
+      assertAnswer(await valuesOf(0), Status.invalid_argument, /values is NULL/);
       assertAnswer(
         await valuesOf(HIDDEN + VOCAB - 1),
-        Status.invalidArgument,
+        Status.invalid_argument,
         /room for 147 values: the step's outputs give 148/,
       );
       assertEquals((await valuesOf(HIDDEN + VOCAB)).status, Status.ok);
@@ -238,7 +238,7 @@ Deno.test("steps after the arena of the weights was destroyed are refused", asyn
       parts.symbols.m40_arena_destroy(arena);
       assertAnswer(
         await parts.step(program, validStep().bytes),
-        Status.invalidArgument,
+        Status.invalid_argument,
         /an arena that the program uses has been destroyed/,
       );
     });
@@ -269,26 +269,26 @@ Deno.test("steps: times of operations, of a step that can be run; what fails lea
       const times = new Float32Array(n + 1).fill(-7);
       for (const count of [0, n - 1, n + 1, NONE]) {
         const wanted = new RegExp(`n_times is ${count}: wanted ${n}, one for each operation`);
-        assertAnswer(await profile(bytes, times, count), Status.invalidArgument, wanted);
+        assertAnswer(await profile(bytes, times, count), Status.invalid_argument, wanted);
       }
-      assertAnswer(await profile(bytes, null, n), Status.invalidArgument, /times is NULL/);
+      assertAnswer(await profile(bytes, null, n), Status.invalid_argument, /times is NULL/);
       const spoiled = validStep();
       spoiled.words[H("n_tokens")] = 0;
       assertAnswer(
         await profile(spoiled.bytes, times, n),
-        Status.invalidArgument,
+        Status.invalid_argument,
         /a step of 0 tokens/,
       );
       const length = BigInt(bytes.length);
       const begun = answer((e) => symbols.m40_step_begin(program, bytes, length, e));
       assertEquals(begun.message, "");
-      assertAnswer(await profile(bytes, times, n), Status.invalidArgument, /is under way/);
+      assertAnswer(await profile(bytes, times, n), Status.invalid_argument, /is under way/);
       while (true) {
         assertEquals((await answerAsync((e) => symbols.m40_step_wait(program, e))).message, "");
         const results = new Uint8Array(2 * RESULT.bytes);
         const got = answer((e) => symbols.m40_step_finish(program, results, 2, e));
         if (got.status === Status.ok) break;
-        assertEquals(got.status, Status.notReady);
+        assertEquals(got.status, Status.not_ready);
       }
       assert(times.every((time) => time === -7), "a call that failed wrote times");
       assertEquals((await profile(bytes, times, n)).message, "");
@@ -316,7 +316,7 @@ Deno.test("steps: three calls give what one gives; calls out of turn are refused
         while (true) {
           const got = answer((e) => symbols.m40_step_finish(program, into, n, e));
           // A device may be slow, above all one that is looked at by a debugger.
-          if (got.status !== Status.notReady) return got;
+          if (got.status !== Status.not_ready) return got;
           assertEquals((await wait()).message, "");
         }
       };
@@ -326,39 +326,39 @@ Deno.test("steps: three calls give what one gives; calls out of turn are refused
       );
       assertEquals(step.message, "");
       const none = /no step is under way: wanted m40_step_begin first/;
-      assertAnswer(await wait(), Status.invalidArgument, none);
-      assertAnswer(await finish(results()), Status.invalidArgument, none);
+      assertAnswer(await wait(), Status.invalid_argument, none);
+      assertAnswer(await finish(results()), Status.invalid_argument, none);
       for (const waits of [true, true, false, true]) {
         assertEquals(begin().message, "");
         assertAnswer(
           begin(),
-          Status.invalidArgument,
+          Status.invalid_argument,
           /a step is under way: wanted m40_step_finish first/,
         );
-        assertAnswer(await parts.step(program, bytes), Status.invalidArgument, /is under way/);
+        assertAnswer(await parts.step(program, bytes), Status.invalid_argument, /is under way/);
         if (waits) assertEquals((await wait()).message, "");
         const parted = results();
         assertEquals((await finish(parted)).message, "");
         assertEquals(parted, whole);
-        assertAnswer(await finish(parted), Status.invalidArgument, none);
+        assertAnswer(await finish(parted), Status.invalid_argument, none);
       }
       const spoiled = validStep();
       spoiled.words[H("n_tokens")] = 0;
       const refused = answer((e) => symbols.m40_step_begin(program, spoiled.bytes, length, e));
-      assertAnswer(refused, Status.invalidArgument, /a step of 0 tokens/);
+      assertAnswer(refused, Status.invalid_argument, /a step of 0 tokens/);
       const logits = validStep();
       logits.words[AT.outputs + 3] = OutputKind.logits;
       assertAnswer(
         answer((e) => symbols.m40_step_begin(program, logits.bytes, length, e)),
-        Status.invalidArgument,
+        Status.invalid_argument,
         /output 1 is of kind 1: wanted samples alone, or m40_step/,
       );
-      assertAnswer(await wait(), Status.invalidArgument, none);
+      assertAnswer(await wait(), Status.invalid_argument, none);
       assertEquals(begin().message, "");
-      assertAnswer(await finish(results(), 1), Status.invalidArgument, /room for 1 results/);
-      assertAnswer(await finish(results()), Status.invalidArgument, none);
+      assertAnswer(await finish(results(), 1), Status.invalid_argument, /room for 1 results/);
+      assertAnswer(await finish(results()), Status.invalid_argument, none);
       assertEquals(begin().message, "");
-      assertAnswer(await finish(null, 0), Status.invalidArgument, /results/);
+      assertAnswer(await finish(null, 0), Status.invalid_argument, /results/);
       // One that is never finished goes with its program.
       assertEquals(begin().message, "");
     });

@@ -53,7 +53,7 @@ Deno.test("a step that takes longer than the ones before does not hold up the th
     for (let i = 0; i < 2; i++) {
       const { status, message } = finish();
       assertEquals([status, message], [
-        Status.notReady,
+        Status.not_ready,
         "the step goes on: wanted m40_step_wait again",
       ]);
     }

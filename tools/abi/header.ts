@@ -1,0 +1,291 @@
+/**
+ * What cuda/include/m40.h says, read line by line. The header keeps to few forms; what has another one is refused, with
+ * its line.
+ *
+ * @module
+ */
+import { parseRole, type Role } from "./roles.ts";
+
+/** A scalar as `engine/device/struct.ts` names them, or another struct of the header. */
+export type Element = "u32" | "i32" | "f32" | "u64" | "text" | { readonly struct: string };
+
+/** A field of a struct. */
+export interface Field {
+  readonly name: string;
+  readonly element: Element;
+  /** Elements of an array, bytes of a text; absent: it is no array. */
+  readonly count?: number;
+  /** Of fields of operations: what it is, if not a number. */
+  readonly role?: Role;
+}
+
+/** A struct. The members of m40_op's union are one field, `payload`. */
+export interface Struct {
+  readonly name: string;
+  readonly fields: readonly Field[];
+}
+
+/** Numbers of one type, by what stands behind the prefix that their names have in common. */
+export interface Enumeration {
+  readonly name: string;
+  readonly members: ReadonlyMap<string, number>;
+}
+
+/** A parameter of a function. */
+export interface Parameter {
+  readonly name: string;
+  /** Without its const and stars. */
+  readonly type: string;
+  readonly isConst: boolean;
+  /** Stars. */
+  readonly depth: number;
+  /** Of memory: the number of the parameter that says how many elements there are; absent: there is one. */
+  readonly count?: number;
+}
+
+/** A function, and what its `//@` says. */
+export interface Declaration {
+  readonly name: string;
+  readonly result: string;
+  readonly parameters: readonly Parameter[];
+  /** What it is about, where a channel passes it on. */
+  readonly about?: string;
+  readonly lane: "calls" | "steps" | "state";
+  readonly waits: "never" | "always" | "maybe";
+}
+
+/** All of it, in its order. */
+export interface Header {
+  readonly constants: ReadonlyMap<string, number>;
+  readonly enumerations: readonly Enumeration[];
+  readonly structs: readonly Struct[];
+  /** Structs that only libraries know, which callers have pointers to. */
+  readonly handles: readonly string[];
+  readonly functions: readonly Declaration[];
+}
+
+/** How the structs of operations' records begin. */
+export const OPERATION_PREFIX = "m40_op_";
+
+/** The operations by kind, and their records. */
+export function operationsOf(
+  { structs, enumerations }: Header,
+): { name: string; struct: Struct }[] {
+  const kinds = enumerations.find(({ name }) => name === "m40_op_kind")?.members ?? new Map();
+  const byKind = [...kinds].sort(([, a], [, b]) => a - b).map(([name]) => {
+    const struct = structs.find((one) => one.name === OPERATION_PREFIX + name);
+    if (struct === undefined) throw new SyntaxError(`operation ${name} has no struct`);
+    return { name, struct };
+  });
+  const records = structs.filter((one) => one.name.startsWith(OPERATION_PREFIX));
+  if (records.length !== byKind.length) {
+    throw new SyntaxError("a record of an operation has no kind");
+  }
+  return byKind;
+}
+
+/** A line that cannot be understood. */
+export class HeaderError extends Error {
+  override readonly name = "HeaderError";
+}
+
+const SCALARS: Record<string, Element> = {
+  uint32_t: "u32",
+  int32_t: "i32",
+  uint64_t: "u64",
+  float: "f32",
+};
+
+/** What is around the declarations. */
+const FRAME =
+  /^(#ifndef M40_H|#define M40_H|#define M40_API .*|#include <\w+\.h>|#ifdef __cplusplus|extern "C" \{|\}|#endif)$/;
+
+/**
+ * Reads a header.
+ *
+ * @throws {HeaderError} With the line that is of no known form, or says what cannot be.
+ */
+export function parseHeader(text: string): Header {
+  return new HeaderReader(text).read();
+}
+
+class HeaderReader {
+  private readonly lines: readonly string[];
+  private at = 0;
+  private readonly constants = new Map<string, number>();
+  private readonly enumerations: Enumeration[] = [];
+  private readonly structs: Struct[] = [];
+  private readonly handles: string[] = [];
+  private readonly functions: Declaration[] = [];
+  /** Types of fields and parameters. */
+  private readonly types = new Map(Object.entries(SCALARS));
+
+  constructor(text: string) {
+    this.lines = text.trimEnd().split("\n");
+  }
+
+  read(): Header {
+    while (this.at < this.lines.length) {
+      const line = this.lines[this.at++];
+      try {
+        this.declaration(line);
+      } catch (error) {
+        if (!(error instanceof SyntaxError)) throw error;
+        throw new HeaderError(
+          `line ${this.at} of m40.h: ${error.message}: ${this.lines[this.at - 1]}`,
+        );
+      }
+    }
+    const { constants, enumerations, structs, handles, functions } = this;
+    return { constants, enumerations, structs, handles, functions };
+  }
+
+  private declaration(line: string): void {
+    if (line === "" || /^\/\/(?!@)/.test(line) || FRAME.test(line)) return;
+    let match = /^#define M40_([A-Z_]+) (\d+|0x[0-9A-F]+)u?$/.exec(line);
+    if (match) return void this.constants.set(match[1], Number(match[2]));
+    match = /^typedef (u?int32_t) (m40_\w+);$/.exec(line);
+    if (match) return this.enumeration(match[2], match[1]);
+    match = /^typedef struct (m40_\w+) \1;$/.exec(line);
+    if (match) return void this.handles.push(match[1]);
+    match = /^typedef struct (m40_\w+) \{$/.exec(line);
+    if (match) return this.struct(match[1]);
+    match = /^\/\/@ (.+)$/.exec(line);
+    if (match) return this.function(match[1], this.lines[this.at++] ?? "");
+    throw new SyntaxError(
+      line.startsWith("M40_API")
+        ? "a function without //@ before it"
+        : "no form of declaration that is known",
+    );
+  }
+
+  private enumeration(name: string, type: string): void {
+    const first = this.lines[this.at++] ?? "";
+    if (!first.startsWith("enum {")) throw new SyntaxError("wanted `enum {` after its type");
+    let body = first.slice("enum {".length);
+    while (!body.trimEnd().endsWith("};")) {
+      const line = this.lines[this.at++];
+      if (line === undefined) throw new SyntaxError(`${name} has no end`);
+      body = body.replace(/\/\/.*$/, "") + line.replace(/\/\/.*$/, "");
+    }
+    const members = body.trimEnd().slice(0, -2).split(",").map((one) => one.trim()).filter(Boolean)
+      .map((one) => {
+        const match = /^([A-Z]\w*) = (\d+|0x[0-9a-fA-F]+)$/.exec(one);
+        if (!match) throw new SyntaxError(`wanted NAME = NUMBER, got ${one}`);
+        return [match[1], Number(match[2])] as const;
+      });
+    const prefix = commonWords(members.map(([member]) => member));
+    this.types.set(name, SCALARS[type]);
+    this.enumerations.push({
+      name,
+      members: new Map(
+        members.map(([key, value]) => [key.slice(prefix.length).toLowerCase(), value]),
+      ),
+    });
+  }
+
+  private struct(name: string): void {
+    const fields: Field[] = [];
+    let inUnion = false;
+    for (;;) {
+      const line = this.lines[this.at++];
+      if (line === undefined) throw new SyntaxError(`${name} has no end`);
+      if (line === `} ${name};`) break;
+      if (line === "  union {" || line === "  };") inUnion = line !== "  };";
+      else if (inUnion) fields.push(...this.unionMember(line));
+      else if (!/^\s*\/\//.test(line)) {
+        fields.push(...this.fields(line, name.startsWith(OPERATION_PREFIX)));
+      }
+    }
+    const struct = { name, fields };
+    for (const { role } of fields) role?.check(struct, this.constants, this.enumerations);
+    this.types.set(name, { struct: name });
+    this.structs.push(struct);
+  }
+
+  /** The records of operations are those of their names; what they have in common is `words`. */
+  private unionMember(line: string): Field[] {
+    const record = /^ {4}m40_op_(\w+) \1;$/.exec(line);
+    if (record && this.types.has(OPERATION_PREFIX + record[1])) return [];
+    const words = /^ {4}uint32_t words\[(\d+)\];$/.exec(line);
+    if (!words) throw new SyntaxError("wanted `m40_op_NAME NAME;` or words");
+    return [{ name: "payload", element: "u32", count: Number(words[1]) }];
+  }
+
+  private fields(line: string, ofOperation: boolean): Field[] {
+    const match = /^ {2}(\w+) ([^;]+);(?: *\/\/ (.+))?$/.exec(line);
+    if (!match) throw new SyntaxError("wanted `TYPE FIELD, ...;`");
+    const [, type, names, comment] = match;
+    const role = ofOperation && comment !== undefined ? parseRole(comment) : undefined;
+    return names.split(", ").map((text) => {
+      const field = /^([a-z]\w*)(?:\[(.+)\])?$/.exec(text);
+      if (!field) throw new SyntaxError(`wanted NAME or NAME[COUNT], got ${text}`);
+      const count = field[2] === undefined ? undefined : this.number(field[2]);
+      const element = type === "char" && count !== undefined ? "text" : this.types.get(type);
+      if (element === undefined) throw new SyntaxError(`${type} is no type of a field`);
+      return { name: field[1], element, count, role };
+    });
+  }
+
+  /** A number, a constant, or a constant and a number more. */
+  private number(text: string): number {
+    return text.split(" + ").map((one) => {
+      const value = /^\d+$/.test(one) ? Number(one) : this.constants.get(one.replace(/^M40_/, ""));
+      if (value === undefined) throw new SyntaxError(`${one} is no constant`);
+      return value;
+    }).reduce((sum, one) => sum + one);
+  }
+
+  private function(directive: string, line: string): void {
+    const match = /^M40_API (const char\*|\w+) (m40_\w+)\((.+)\);$/.exec(line);
+    if (!match) throw new SyntaxError("wanted a function on one line behind //@");
+    const [, result, name, list] = match;
+    const parameters = list === "void" ? [] : list.split(", ").map((text): Parameter => {
+      const parameter = /^(const )?(\w+)(\**) (\w+)$/.exec(text);
+      if (!parameter) throw new SyntaxError(`wanted a parameter, got ${text}`);
+      const [, isConst, type, stars, ownName] = parameter;
+      if (
+        !this.types.has(type) && !this.handles.includes(type) && type !== "char" && type !== "void"
+      ) {
+        throw new SyntaxError(`${type} is not declared`);
+      }
+      return { name: ownName, type, isConst: isConst !== undefined, depth: stars.length };
+    });
+    const [about, ...options] = directive.split(", ");
+    const lane = options[0]?.startsWith("lane ") ? options.shift()!.slice(5) : "calls";
+    if (lane !== "calls" && lane !== "steps" && lane !== "state") {
+      throw new SyntaxError(`no lane ${lane}`);
+    }
+    const waits = options.shift();
+    if (![undefined, "waits", "may wait"].includes(waits) || options.length > 0) {
+      throw new SyntaxError("behind //@: wanted `WHAT[, lane steps|state][, waits|may wait]`");
+    }
+    this.functions.push({
+      name,
+      result,
+      parameters: parameters.map((one, i) => ({ ...one, count: countOf(parameters, i) })),
+      about: about === "here" ? undefined : about,
+      lane,
+      waits: waits === undefined ? "never" : waits === "waits" ? "always" : "maybe",
+    });
+  }
+}
+
+/** The number of the parameter that says how many elements a pointer points to. */
+function countOf(parameters: readonly Parameter[], i: number): number | undefined {
+  const { type, isConst, depth } = parameters[i];
+  if (depth !== 1) return undefined;
+  const next = parameters[i + 1];
+  if (next === undefined) return undefined;
+  if (next.depth === 0) return /^n$|^n_|_bytes$/.test(next.name) ? i + 1 : undefined;
+  return next.type === type && next.isConst === isConst ? countOf(parameters, i + 1) : undefined;
+}
+
+/** The words that all names begin with, an underscore behind each; the last word of a name is its own. */
+function commonWords(names: readonly string[]): string {
+  const [first, ...others] = names.map((name) => name.split("_"));
+  const n = first.findIndex((word, i) =>
+    i === first.length - 1 || others.some((words) => words[i] !== word || i === words.length - 1)
+  );
+  return first.slice(0, n).map((word) => word + "_").join("");
+}

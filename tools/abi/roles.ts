@@ -1,0 +1,122 @@
+/**
+ * What stands behind a field of an operation in m40.h: what is done with it, and the counts that follow from the record.
+ * The same text is an expression in C++ and in TypeScript.
+ *
+ * @module
+ */
+import type { Enumeration, Struct } from "./header.ts";
+
+/** What a field is, by its first word. */
+export type Use = "reads" | "writes" | "updates" | "lends" | "weight" | "state" | "layer";
+
+/** A field that is no number. */
+export interface Role {
+  readonly use: Use;
+  readonly isU32: boolean;
+  /** What is in its brackets: a buffer's rows and columns, a weight's shape, a state's values. */
+  readonly dimensions: readonly string[];
+  /** Columns that are written, if not all. */
+  readonly written?: string;
+  readonly isOptional: boolean;
+  /** When it is looked at, if not always. */
+  readonly where?: string;
+  /** Throws a SyntaxError where its counts are not made of the record's fields. */
+  check(
+    struct: Struct,
+    constants: ReadonlyMap<string, number>,
+    enumerations: readonly Enumeration[],
+  ): void;
+}
+
+const BUFFER_ROWS = ["rows", "tokens", "outputs", "tokens * n_used"];
+const FORM =
+  /^(reads|writes|updates|lends|weight|state)( u32)? \[(.+?)\](?:, of which (.+?))?(, or none)?(?:, where (.+))?$/;
+
+/** Whether it is one of buffers. */
+export function isBuffer(use: Use): boolean {
+  return use === "reads" || use === "writes" || use === "updates" || use === "lends";
+}
+
+/** Reads what stands behind a field; throws a SyntaxError where it is of no known form. */
+export function parseRole(text: string): Role {
+  if (text === "layer") {
+    return { use: text, isU32: false, dimensions: [], isOptional: false, check: () => {} };
+  }
+  const match = FORM.exec(text.replace(/(\w)\[([^\]]*)\]/g, "$1<$2>"));
+  if (!match) {
+    throw new SyntaxError("wanted `USE [SHAPE][, of which COUNT][, or none][, where CONDITION]`");
+  }
+  const [use, u32, shape, written, none, where] = match.slice(1)
+    .map((part) => part?.replaceAll("<", "[").replaceAll(">", "]"));
+  const role = {
+    use: use as Use,
+    isU32: u32 !== undefined,
+    dimensions: splitOutside(shape),
+    written,
+    where,
+  };
+  const [rows, ...columns] = role.dimensions;
+  const n = role.dimensions.length;
+  if (
+    isBuffer(role.use)
+      ? !BUFFER_ROWS.includes(rows) || columns.length !== 1
+      : role.use === "state"
+      ? n !== 1
+      : n > 3
+  ) {
+    throw new SyntaxError(`[${shape}] is no shape of what it ${use}`);
+  }
+  if ((u32 !== undefined && !isBuffer(role.use)) || (written !== undefined && use !== "writes")) {
+    throw new SyntaxError("`u32` is for buffers, `of which` for what is written");
+  }
+  return { ...role, isOptional: none !== undefined, check: (...of) => checkCounts(role, ...of) };
+}
+
+/** The counts of a role: without words for any number of them. */
+export function countsOf(role: Omit<Role, "check" | "isOptional">): string[] {
+  const counts = isBuffer(role.use)
+    ? role.dimensions.slice(1)
+    : role.dimensions.filter((one) => one !== "any");
+  return [...counts, role.written, role.where].filter((one) => one !== undefined);
+}
+
+/** Names in an expression, those of functions left out. */
+export function namesIn(expression: string): string[] {
+  return [...expression.matchAll(/\b[A-Za-z_]\w*\b(?!\()/g)].map(([name]) => name);
+}
+
+function checkCounts(
+  role: Omit<Role, "check" | "isOptional">,
+  { name, fields }: Struct,
+  constants: ReadonlyMap<string, number>,
+  enumerations: readonly Enumeration[],
+): void {
+  const known = new Set([
+    "i",
+    ...fields.map((field) => field.name),
+    ...[...constants.keys()].map((constant) => `M40_${constant}`),
+    ...enumerations.flatMap((one) =>
+      [...one.members.keys()].map((key) => `${one.name}_${key}`.toUpperCase())
+    ),
+  ]);
+  for (const count of countsOf(role)) {
+    const rest = count.replace(/\b(max|most|total)\(/g, "(").replace(/\b\w+\b/g, "");
+    if (/[^\s()[\]+*/,?:=!-]/.test(rest)) throw new SyntaxError(`${count} is no count`);
+    for (const one of namesIn(count)) {
+      if (!known.has(one)) throw new SyntaxError(`${one} is no field of ${name}`);
+    }
+  }
+}
+
+/** Splits at commas that are in no parentheses. */
+function splitOutside(text: string): string[] {
+  const parts = [""];
+  let depth = 0;
+  for (const character of text) {
+    if (character === "(") depth++;
+    if (character === ")") depth--;
+    if (character === "," && depth === 0) parts.push("");
+    else parts[parts.length - 1] += character;
+  }
+  return parts.map((part) => part.trim());
+}
