@@ -9,18 +9,26 @@ import {
   operationFieldsHeader,
   operationsHeader,
   structsHeader,
+  tensorTypesHeader,
 } from "./abi/cpp.ts";
 import { type Header, parseHeader } from "./abi/header.ts";
-import { operationsModule, structsModule, symbolsModule } from "./abi/typescript.ts";
+import {
+  operationsModule,
+  structsModule,
+  symbolsModule,
+  tensorTypesModule,
+} from "./abi/typescript.ts";
 
 const ROOT = new URL("../", import.meta.url);
 const FIRST_LINE =
   "// Written by `deno task abi` out of cuda/include/m40.h: change that, not this.";
 
 const FILES: Record<string, (header: Header) => string> = {
+  "engine/gguf/tensor_types.generated.ts": tensorTypesModule,
   "engine/device/structs.generated.ts": structsModule,
   "engine/device/symbols.generated.ts": symbolsModule,
   "engine/program/operations.generated.ts": operationsModule,
+  "cuda/common/tensor_types.generated.h": tensorTypesHeader,
   "cuda/program/structs.generated.h": structsHeader,
   "cuda/program/operations.generated.h": operationsHeader,
   "cuda/program/operation_fields.generated.h": operationFieldsHeader,

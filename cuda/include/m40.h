@@ -1,8 +1,9 @@
 // m40.h: the only door between TypeScript and native code.
 //
 // Every kernel library (libm40_cpu.so, libm40_cuda.so, libm40_emulated.so) implements these functions.
-// What repeats this header is written by tools/abi.ts (`deno task abi`), which reads it line by line; a test
-// compares the layouts with the compiler's through m40_layout().
+// `deno task abi` (tools/abi.ts) reads this file line by line and writes what repeats it: structs and symbols for
+// TypeScript, the table of a channel's functions, and what the fields of each operation are. It refuses what it does
+// not know. A test compares struct layouts with the compiler's through m40_layout().
 //
 // Conventions
 // - A function that can fail returns an m40_status, and on failure fills *error; an out parameter is then
@@ -13,20 +14,28 @@
 // - Indices that may be absent are M40_NONE then.
 // - The library copies what it is given and keeps no pointer of the caller's after a call returns, but for the
 //   block of m40_step_begin, which it reads until the step is over, and the ring of m40_run_begin.
-// - A pointer that a count follows (n, n_*, *_bytes) points to so many elements, of void bytes; a pointer of the same
-//   type before it, too. Any other pointer points to one; void* without a count is an address of m40_host_alloc.
+// - A pointer followed by a count (n, n_*, *_bytes) points to that many elements; void* to that many bytes. If two
+//   pointers of one type stand before a count, it holds for both. Any other pointer points to one element. A void*
+//   without a count is an address in memory of m40_host_alloc.
 //
-// What tools/abi.ts has to know beside the types:
-// - `//@` before each function: `here`, where it is called in the caller's process alone; else what it is about, in
-//   the words of errors, and for functions of a channel that do not wait for their turn among its other calls
-//   `lane steps` or `lane state`. `waits`: TypeScript calls it on another thread; `may wait`: on this one or another.
-// - Behind a field of an m40_op_*, what it is, if not a number. A buffer that the operation reads, writes, updates
-//   (both) or lends (reads in steps that hand out hidden states, in no others), with its rows and the columns that it
-//   has at least: `tokens`, `outputs`, `tokens * n_used`, or `rows`, which are as many as those of the record's first
-//   buffer. Its elements are F32 or `u32`; `of which`: how many columns it writes, if not all. A weight with its
-//   shape: a vector, a matrix, one a(n) expert, `any` number of rows. A state with its values. A layer of the cache.
-//   `or none`: it may be M40_NONE. `where`: it is looked at in no other case. Counts are made of the record's fields;
-//   arrays have n_weights elements that count, of which `i` is one, `most` the largest and `total` the sum.
+// What types and names do not say stands in two kinds of comments, for tools/abi.ts.
+//
+// Before each function, `//@ WHAT[, lane LANE][, waits|may wait]`:
+// - WHAT: what the function is about, in the words of error messages. `here`: a channel does not pass the function on.
+// - LANE: `steps` or `state`, for functions that do not queue behind the channel's other calls.
+// - `waits`: TypeScript calls it on another thread; `may wait`: on this thread or another.
+//
+// Behind a field of an m40_op_* that is no plain number, `USE [SHAPE][, of which COUNT][, or none][, where CONDITION]`:
+// - reads, writes, updates (both), lends (is read in steps that hand out hidden states): the index of a buffer of
+//   [rows, columns at least]. Rows are `tokens`, `outputs`, `tokens * n_used`, or `rows`: the first buffer of a record
+//   may have any, the others have the same. Elements are F32, or `u32`. `of which`: how many columns are written, if
+//   not all up to the end.
+// - weight: the index of a tensor, a vector [columns], a matrix [rows, columns] or [experts, rows, columns]; `any`: that
+//   many as there are.
+// - state: the index of a state of so many values. layer: that of a layer of the cache, whose pages are used.
+// - `or none`: M40_NONE is allowed. `where`: nobody looks at the field otherwise.
+// A count is made of the record's own fields. Of arrays the first n_weights elements count: `i` is an element's number,
+// `most` the largest of all, `total` their sum.
 #ifndef M40_H
 #define M40_H
 
@@ -300,35 +309,35 @@ M40_API m40_status m40_host_share(m40_context* context, const m40_shared* shared
 
 // ---- tensors ----------------------------------------------------------------------------------------
 
-// Tensor types have the ids of GGUF.
+// Tensor types have the ids of GGUF, and its blocks: so many weights in so many bytes.
 typedef uint32_t m40_tensor_type;
 enum {
-  M40_TYPE_F32 = 0,
-  M40_TYPE_F16 = 1,
-  M40_TYPE_Q4_0 = 2,
-  M40_TYPE_Q4_1 = 3,
-  M40_TYPE_Q5_0 = 6,
-  M40_TYPE_Q5_1 = 7,
-  M40_TYPE_Q8_0 = 8,
-  M40_TYPE_Q2_K = 10,
-  M40_TYPE_Q3_K = 11,
-  M40_TYPE_Q4_K = 12,
-  M40_TYPE_Q5_K = 13,
-  M40_TYPE_Q6_K = 14,
-  M40_TYPE_IQ2_XXS = 16,
-  M40_TYPE_IQ2_XS = 17,
-  M40_TYPE_IQ3_XXS = 18,
-  M40_TYPE_IQ1_S = 19,
-  M40_TYPE_IQ4_NL = 20,
-  M40_TYPE_IQ3_S = 21,
-  M40_TYPE_IQ2_S = 22,
-  M40_TYPE_IQ4_XS = 23,
-  M40_TYPE_IQ1_M = 29,
-  M40_TYPE_BF16 = 30,
-  M40_TYPE_TQ1_0 = 34,
-  M40_TYPE_TQ2_0 = 35,
-  M40_TYPE_MXFP4 = 39,
-  M40_TYPE_NVFP4 = 40,
+  M40_TYPE_F32 = 0,       // 1 in 4
+  M40_TYPE_F16 = 1,       // 1 in 2
+  M40_TYPE_Q4_0 = 2,      // 32 in 18
+  M40_TYPE_Q4_1 = 3,      // 32 in 20
+  M40_TYPE_Q5_0 = 6,      // 32 in 22
+  M40_TYPE_Q5_1 = 7,      // 32 in 24
+  M40_TYPE_Q8_0 = 8,      // 32 in 34
+  M40_TYPE_Q2_K = 10,     // 256 in 84
+  M40_TYPE_Q3_K = 11,     // 256 in 110
+  M40_TYPE_Q4_K = 12,     // 256 in 144
+  M40_TYPE_Q5_K = 13,     // 256 in 176
+  M40_TYPE_Q6_K = 14,     // 256 in 210
+  M40_TYPE_IQ2_XXS = 16,  // 256 in 66
+  M40_TYPE_IQ2_XS = 17,   // 256 in 74
+  M40_TYPE_IQ3_XXS = 18,  // 256 in 98
+  M40_TYPE_IQ1_S = 19,    // 256 in 50
+  M40_TYPE_IQ4_NL = 20,   // 32 in 18
+  M40_TYPE_IQ3_S = 21,    // 256 in 110
+  M40_TYPE_IQ2_S = 22,    // 256 in 82
+  M40_TYPE_IQ4_XS = 23,   // 256 in 136
+  M40_TYPE_IQ1_M = 29,    // 256 in 56
+  M40_TYPE_BF16 = 30,     // 1 in 2
+  M40_TYPE_TQ1_0 = 34,    // 256 in 54
+  M40_TYPE_TQ2_0 = 35,    // 256 in 66
+  M40_TYPE_MXFP4 = 39,    // 32 in 17
+  M40_TYPE_NVFP4 = 40,    // 64 in 36
 };
 
 // A weight [experts, rows, columns] (experts 1 where there are none), stored row by row in its type's
@@ -490,10 +499,9 @@ typedef struct m40_op_embed {
 
 // n_groups groups of `columns` values of a row, one after the other from input_column on, each normalised by itself and
 // written from output_column on. rms: x / sqrt(mean(x^2) + epsilon) * weight (+ bias); layer: the same of x - mean(x),
-// divided by sqrt(variance + epsilon). weight: [columns], which all groups share, or [n_groups * columns] where
-// weight_per_group is 1; M40_NONE: ones. bias: as the weight. output = (factor *) ((residual +) norm(input)), with a
-// residual, whose values stand at output_column as well, and a factor, a vector [1]. Input, residual and output may be
-// one buffer, where input_column is output_column.
+// divided by sqrt(variance + epsilon). All groups share weight and bias, or have their own where weight_per_group is 1;
+// weight M40_NONE: ones. output = (factor *) ((residual +) norm(input)), the residual's values at output_column as well.
+// Input, residual and output may be one buffer, where input_column is output_column.
 typedef struct m40_op_norm {
   uint32_t input;     // reads [rows, input_column + n_groups * columns]
   uint32_t output;    // writes [rows, output_column + n_groups * columns], of which n_groups * columns
@@ -507,8 +515,7 @@ typedef struct m40_op_norm {
 } m40_op_norm;
 
 // For each weight i: output[:, output_column[i] ..] = scale * (factor[i] * input * weight[i]^T (+ bias[i])) (+ residual).
-// weight[i] is [rows[i], columns]; factor[i] a vector [1], of types whose scale is a tensor of its own. residual is for
-// n_weights = 1.
+// factor[i] is of types whose scale is a tensor of its own, residual for n_weights = 1.
 typedef struct m40_op_matmul {
   uint32_t input;                           // reads [rows, columns]
   uint32_t output;                          // writes [rows, most(output_column[i] + rows[i])], of which total(rows[i])
@@ -524,7 +531,7 @@ typedef struct m40_op_matmul {
 
 // A product a head: head h of the output, rows + copied values from h * output_stride on, is head h's values
 // [columns] from h * input_stride on times weight[h]^T, and behind it the `copied` values that follow them in the input.
-// weight: [n_heads, rows, columns]. Input and output are two buffers.
+// Input and output are two buffers.
 typedef struct m40_op_head_matmul {
   uint32_t input;   // reads [tokens, (n_heads - 1) * input_stride + columns + copied]
   uint32_t output;  // writes [tokens, (n_heads - 1) * output_stride + rows + copied], of which n_heads * (rows + copied)
@@ -607,8 +614,7 @@ typedef struct m40_op_softcap {
   float scale, softcap;
 } m40_op_softcap;
 
-// The n_used experts of n_experts that have the largest s + bias a token (bias: a vector [n_experts], or M40_NONE), their
-// indices (U32 buffer experts [tokens, n_used + n_shared]) and weights ([tokens, n_used + n_shared]). s: the logits, for
+// The n_used experts of n_experts that have the largest s (+ bias) a token, their indices and weights. s: the logits, for
 // softmax and for the softmax of the chosen; for sigmoid, or softmax with a bias, what those make of the logits. With
 // n_groups > 1 the experts are in as many equal groups, one after the other; those of the n_groups_used groups whose two
 // largest s + bias (of a group of one: whose only one) have the largest sum are looked at alone.
@@ -631,10 +637,9 @@ typedef struct m40_op_route {
 // As matmul, each row with the weights of its own expert. input is [tokens, columns] (the row's token's) or
 // [tokens * n_used, columns]; output is [tokens * n_used, ...]. For each weight i:
 // output[:, output_column[i] ..] = (factor[i][expert] * input * weight[i][expert]^T + bias[i][expert]) * weights[t, slot],
-// where bias is a vector [n_experts * rows[i]], factor a vector [n_experts], and the buffer weights [tokens, n_used]; each
-// may be M40_NONE. Where n_shared is 1 and not 0, there is an expert of index n_experts (a token's last where m40_op_route
-// chose them), which n_used counts: its weights are shared[i], [1, rows[i], columns] of weight[i]'s type, of 2 rows at least;
-// there is neither bias nor factor then. Else shared is not looked at.
+// what is M40_NONE of these left out. Where n_shared is 1 and not 0, there is an expert of index n_experts (a token's last where m40_op_route
+// chose them), which n_used counts: its weights are shared[i], of weight[i]'s type and 2 rows at least; there is neither
+// bias nor factor then.
 typedef struct m40_op_expert_matmul {
   uint32_t input;      // reads [rows, columns]
   uint32_t experts;    // reads u32 [tokens, n_used]
@@ -681,9 +686,8 @@ typedef struct m40_op_sample {
 // x[t, c] = input[t, input_column + c], times input[t, factor_column + c] where factor_column is not M40_NONE, and 0 before
 // the sequence's first token,
 // output[t, output_column + c] = f(sum over j of weight[c, j] * x[t - (kernel - 1) + j, c] + bias[c]), times
-// input[t, gate_column + c] where gate_column is not M40_NONE. f: M40_ACTIVATION_SILU, or M40_NONE for none. weight: a vector
-// [columns * kernel]; bias: [columns], or M40_NONE. kernel: 2 to 8. Input and output are two buffers.
-// State: x of the last kernel - 1 tokens, (kernel - 1) * columns values.
+// input[t, gate_column + c] where gate_column is not M40_NONE. f: M40_ACTIVATION_SILU, or M40_NONE for none. kernel: 2 to 8.
+// Input and output are two buffers. State: x of the last kernel - 1 tokens.
 typedef struct m40_op_conv {
   uint32_t input;   // reads [tokens, max(input_column, factor_column == M40_NONE ? 0 : factor_column, gate_column == M40_NONE ? 0 : gate_column) + columns]
   uint32_t output;  // writes [tokens, output_column + columns], of which columns
@@ -701,8 +705,7 @@ typedef struct m40_op_conv {
 // K head head h has, k_heads says: M40_K_HEADS_*. With q and k each divided by sqrt(sum of their squares + epsilon),
 // g = exp(decay[h] * softplus(a + a_bias[h])), beta = sigmoid(b) and S [key_dim, value_dim]:
 //   S = g * S;  S = S + k (beta * (v - S^T k))^T;  output[h] = scale * S^T q.
-// decay and a_bias: vectors [n_heads]. output: [n_heads, value_dim], of another buffer than qkv and gates.
-// State: S of each head, n_heads * key_dim * value_dim values.
+// The output is of another buffer than qkv and gates. State: S of each head.
 typedef struct m40_op_delta_rule {
   uint32_t qkv;     // reads [tokens, max(max(q_column, k_column) + n_k_heads * key_dim, v_column + n_heads * value_dim)]
   uint32_t gates;   // reads [tokens, max(a_column, b_column) + (n_heads / gate_heads - 1) * gate_stride + gate_heads]
@@ -720,8 +723,7 @@ typedef struct m40_op_delta_rule {
 // which may be the input. Head h has group h / (n_heads / n_groups). With d = softplus(dt + dt_bias[h]) and
 // S [head_dim, state_dim]:
 //   S = exp(d * decay[h]) * S + d * x B^T;  output[h] = S C + skip[h] * x.
-// decay, skip and dt_bias: vectors [n_heads]. output: [n_heads, head_dim], of another buffer than input and steps.
-// State: S of each head, n_heads * head_dim * state_dim values.
+// The output is of another buffer than input and steps. State: S of each head.
 typedef struct m40_op_selective_scan {
   uint32_t input;    // reads [tokens, max(max(b_column, c_column) + n_groups * state_dim, x_column + n_heads * head_dim)]
   uint32_t steps;    // reads [tokens, dt_column + n_heads]

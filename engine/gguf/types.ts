@@ -1,3 +1,10 @@
+import { SUPPORTED } from "./tensor_types.generated.ts";
+
+/** Name, weights in a block, bytes in a block; the number of the type is the key. */
+type TypeSizes = Readonly<
+  Record<number, readonly [name: string, blockSize: number, typeSize: number]>
+>;
+
 /** A GGML tensor type: how the weights of a tensor lie in memory. */
 export interface TensorType {
   /** The type's number in a GGUF file. */
@@ -12,47 +19,18 @@ export interface TensorType {
   readonly supported: boolean;
 }
 
-/** Name, weights in a block, bytes in a block; the number of the type is the key. */
-const SIZES: Record<number, [name: string, blockSize: number, typeSize: number]> = {
-  0: ["F32", 1, 4],
-  1: ["F16", 1, 2],
-  2: ["Q4_0", 32, 18],
-  3: ["Q4_1", 32, 20],
-  6: ["Q5_0", 32, 22],
-  7: ["Q5_1", 32, 24],
-  8: ["Q8_0", 32, 34],
+/** Types of activations and of whole numbers, which no weight has, and those that there are no kernels for. */
+const UNSUPPORTED: TypeSizes = {
   9: ["Q8_1", 32, 36],
-  10: ["Q2_K", 256, 84],
-  11: ["Q3_K", 256, 110],
-  12: ["Q4_K", 256, 144],
-  13: ["Q5_K", 256, 176],
-  14: ["Q6_K", 256, 210],
   15: ["Q8_K", 256, 292],
-  16: ["IQ2_XXS", 256, 66],
-  17: ["IQ2_XS", 256, 74],
-  18: ["IQ3_XXS", 256, 98],
-  19: ["IQ1_S", 256, 50],
-  20: ["IQ4_NL", 32, 18],
-  21: ["IQ3_S", 256, 110],
-  22: ["IQ2_S", 256, 82],
-  23: ["IQ4_XS", 256, 136],
   24: ["I8", 1, 1],
   25: ["I16", 1, 2],
   26: ["I32", 1, 4],
   27: ["I64", 1, 8],
   28: ["F64", 1, 8],
-  29: ["IQ1_M", 256, 56],
-  30: ["BF16", 1, 2],
-  34: ["TQ1_0", 256, 54],
-  35: ["TQ2_0", 256, 66],
-  39: ["MXFP4", 32, 17],
-  40: ["NVFP4", 64, 36],
   41: ["Q1_0", 128, 18],
   42: ["Q2_0", 64, 18],
 };
-
-/** Types of activations and of whole numbers, which no weight has, and those that there are no kernels for. */
-const UNSUPPORTED = new Set("Q8_1 Q8_K I8 I16 I32 I64 F64 Q1_0 Q2_0".split(" "));
 
 /** Numbers that files carried once and that GGML has withdrawn; known here only to be refused by name. */
 const REMOVED: Record<number, string> = {
@@ -68,14 +46,14 @@ const REMOVED: Record<number, string> = {
 
 /** Every tensor type that a GGUF file may carry, by its number. */
 export const GGML_TYPES: Readonly<Record<number, TensorType>> = Object.fromEntries(
-  Object.entries(SIZES).map(([id, [name, blockSize, typeSize]]) => [
+  Object.entries({ ...SUPPORTED, ...UNSUPPORTED }).map(([id, [name, blockSize, typeSize]]) => [
     id,
     Object.freeze({
       id: Number(id),
       name,
       blockSize,
       typeSize,
-      supported: !UNSUPPORTED.has(name),
+      supported: id in SUPPORTED,
     }),
   ]),
 );

@@ -19,6 +19,7 @@ export type {
   RouteOptions,
 } from "./operands.ts";
 export { encodeOperations, type Operation } from "./operation.ts";
+export { OPTIONAL_FIELDS, WEIGHT_FIELDS } from "./operations.generated.ts";
 export type { CacheLayer, Program } from "./program.ts";
 export { type SplitRows, splitRows } from "./row_split.ts";
 export { type ProgramPart, splitProgram } from "./split.ts";

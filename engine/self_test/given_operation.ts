@@ -4,7 +4,7 @@
  * @module
  */
 import { HeadNorm, KHeads, NONE, OPS, type StructOf } from "../device/mod.ts";
-import type { Operation } from "../program/mod.ts";
+import { type Operation, OPTIONAL_FIELDS, WEIGHT_FIELDS } from "../program/mod.ts";
 
 type Kind = keyof typeof OPS;
 type Fields<K extends Kind> = Partial<StructOf<typeof OPS[K]>>;
@@ -17,25 +17,18 @@ function startsOf(rows: readonly number[]): number[] {
   return rows.map((_, i) => rows.slice(0, i).reduce((a, b) => a + b, 0));
 }
 
-/** What is left out, by what is given. */
+/** What is left out, by what is given; fields that may be NONE are that. */
 const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
-  embed: () => ({ position_table: NONE, scale: 1 }),
+  embed: () => ({ scale: 1 }),
   norm: () => ({
-    weight: NONE,
-    bias: NONE,
-    residual: NONE,
-    factor: NONE,
     n_groups: 1,
     weight_per_group: 0,
     input_column: 0,
     output_column: 0,
   }),
   matmul: ({ weight = [], rows = [] }) => ({
-    residual: NONE,
     n_weights: weight.length,
     scale: 1,
-    bias: [],
-    factor: [],
     output_column: startsOf(rows),
   }),
   rope_store: (given) => {
@@ -48,10 +41,7 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
       v_column: k_column + n_kv_heads * head_dim,
       value_dim: head_dim,
       rope_offset: 0,
-      factors: NONE,
       head_norm: normalised ? HeadNorm.before : HeadNorm.none,
-      q_norm,
-      k_norm,
       v_norm: 0,
       original_context: 0,
       temperature_length: 0,
@@ -67,7 +57,6 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
     };
   },
   attention: ({ head_dim }) => ({
-    sinks: NONE,
     value_dim: head_dim,
     window: 0,
     chunk: 0,
@@ -79,11 +68,10 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
     alpha: 0,
     limit: 0,
   }),
-  add: () => ({ gate: NONE }),
+  add: () => ({}),
   select: () => ({}),
   softcap: () => ({ scale: 1, softcap: 0 }),
   route: () => ({
-    bias: NONE,
     n_shared: 0,
     score: 0,
     n_groups: 1,
@@ -92,19 +80,15 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
     least_sum: 0,
   }),
   expert_matmul: ({ weight = [], shared = [], rows = [] }) => ({
-    weights: NONE,
     n_weights: weight.length,
     n_shared: shared.length > 0 ? 1 : 0,
     shared,
-    bias: [],
-    factor: [],
     output_column: startsOf(rows),
   }),
-  expert_sum: () => ({ weights: NONE, residual: NONE, output_column: 0, scale: 1 }),
-  sample: () => ({ hidden: NONE, hidden_columns: 0 }),
+  expert_sum: () => ({ output_column: 0, scale: 1 }),
+  sample: () => ({ hidden_columns: 0 }),
   head_matmul: () => ({ copied: 0 }),
   conv: () => ({
-    bias: NONE,
     state: 0,
     activation: NONE,
     input_column: 0,
@@ -134,20 +118,21 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
   }),
 };
 
-/** What the rest of an array that is given in part is. */
-const REST: Record<string, number> = { weight: NONE, shared: NONE, bias: NONE, factor: NONE };
-
 /** The operation with all of its fields. */
 export function completed(given: GivenOperation): Operation {
   const { kind } = given;
   // deno-lint-ignore no-explicit-any -- the kind says which fields there are
   const values = { ...DEFAULTS[kind](given as any), ...given } as Record<string, unknown>;
+  const optional = OPTIONAL_FIELDS[kind] ?? [];
+  const weights = WEIGHT_FIELDS[kind] ?? [];
   for (const [name, { type }] of Object.entries(OPS[kind].fields)) {
+    const isArray = typeof type !== "string";
+    if (optional.includes(name)) values[name] ??= isArray ? [] : NONE;
     const value = values[name];
     if (value === undefined) throw new TypeError(`the given ${kind} has no ${name}`);
-    if (!Array.isArray(value)) continue;
-    const length = Number(type[1]);
-    values[name] = Array.from({ length }, (_, i) => value[i] ?? REST[name] ?? 0);
+    if (!isArray) continue;
+    const rest = weights.includes(name) ? NONE : 0;
+    values[name] = Array.from({ length: type[1] }, (_, i) => (value as number[])[i] ?? rest);
   }
   return values as Operation;
 }

@@ -11,6 +11,7 @@ import {
   operationsOf,
   type Parameter,
   type Struct,
+  tensorTypesOf,
 } from "./header.ts";
 import { isBuffer, type Role } from "./roles.ts";
 
@@ -24,6 +25,14 @@ export function structsHeader({ structs }: Header): string {
     plain.map(({ name, fields }) =>
       `STRUCT(${name}, ${fields.map((field) => `FIELD(${name}, ${field.name})`).join(" ")})`
     ),
+  );
+}
+
+/** The tensor types and their blocks. */
+export function tensorTypesHeader(header: Header): string {
+  return macro(
+    "M40_TENSOR_TYPES(TYPE)",
+    tensorTypesOf(header).map(({ name, weights, bytes }) => `TYPE(${name}, ${weights}, ${bytes})`),
   );
 }
 

@@ -29,6 +29,8 @@ export interface Struct {
 export interface Enumeration {
   readonly name: string;
   readonly members: ReadonlyMap<string, number>;
+  /** What stands behind members. */
+  readonly comments: ReadonlyMap<string, string>;
 }
 
 /** A parameter of a function. */
@@ -64,6 +66,34 @@ export interface Header {
   readonly functions: readonly Declaration[];
 }
 
+/** A tensor type: so many weights in so many bytes. */
+export interface TypeBlock {
+  readonly name: string;
+  readonly id: number;
+  readonly weights: number;
+  readonly bytes: number;
+}
+
+/** The tensor types, with their blocks. */
+export function tensorTypesOf({ enumerations }: Header): TypeBlock[] {
+  const types = enumerations.find(({ name }) => name === "m40_tensor_type");
+  return [...types?.members ?? []].map(([key, id]) => {
+    const name = key.toUpperCase();
+    const block = /^(\d+) in (\d+)$/.exec(types!.comments.get(key)!);
+    if (!block) {
+      throw new HeaderError(
+        `m40.h does not say how large M40_TYPE_${name} is: wanted \`WEIGHTS in BYTES\``,
+      );
+    }
+    return { name, id, weights: Number(block[1]), bytes: Number(block[2]) };
+  });
+}
+
+/** What cannot be understood. */
+export class HeaderError extends Error {
+  override readonly name = "HeaderError";
+}
+
 /** How the structs of operations' records begin. */
 export const OPERATION_PREFIX = "m40_op_";
 
@@ -74,19 +104,16 @@ export function operationsOf(
   const kinds = enumerations.find(({ name }) => name === "m40_op_kind")?.members ?? new Map();
   const byKind = [...kinds].sort(([, a], [, b]) => a - b).map(([name]) => {
     const struct = structs.find((one) => one.name === OPERATION_PREFIX + name);
-    if (struct === undefined) throw new SyntaxError(`operation ${name} has no struct`);
+    if (struct === undefined) {
+      throw new HeaderError(`m40.h has no m40_op_${name}: wanted one for its kind`);
+    }
     return { name, struct };
   });
   const records = structs.filter((one) => one.name.startsWith(OPERATION_PREFIX));
   if (records.length !== byKind.length) {
-    throw new SyntaxError("a record of an operation has no kind");
+    throw new HeaderError("m40.h has an m40_op_* without a kind in m40_op_kind");
   }
   return byKind;
-}
-
-/** A line that cannot be understood. */
-export class HeaderError extends Error {
-  override readonly name = "HeaderError";
 }
 
 const SCALARS: Record<string, Element> = {
@@ -162,25 +189,29 @@ class HeaderReader {
   private enumeration(name: string, type: string): void {
     const first = this.lines[this.at++] ?? "";
     if (!first.startsWith("enum {")) throw new SyntaxError("wanted `enum {` after its type");
-    let body = first.slice("enum {".length);
-    while (!body.trimEnd().endsWith("};")) {
+    const lines = [first.slice("enum {".length)];
+    while (!lines.at(-1)!.trimEnd().endsWith("};")) {
       const line = this.lines[this.at++];
       if (line === undefined) throw new SyntaxError(`${name} has no end`);
-      body = body.replace(/\/\/.*$/, "") + line.replace(/\/\/.*$/, "");
+      lines.push(line);
     }
-    const members = body.trimEnd().slice(0, -2).split(",").map((one) => one.trim()).filter(Boolean)
-      .map((one) => {
+    const members: [member: string, value: number, comment?: string][] = [];
+    for (const line of lines) {
+      const [text, comment] = line.split("//").map((part) => part.trim());
+      for (const one of text.replace(/};$/, "").split(",").map((part) => part.trim())) {
+        if (one === "") continue;
         const match = /^([A-Z]\w*) = (\d+|0x[0-9a-fA-F]+)$/.exec(one);
         if (!match) throw new SyntaxError(`wanted NAME = NUMBER, got ${one}`);
-        return [match[1], Number(match[2])] as const;
-      });
+        members.push([match[1], Number(match[2]), comment]);
+      }
+    }
     const prefix = commonWords(members.map(([member]) => member));
     this.types.set(name, SCALARS[type]);
+    const key = (member: string) => member.slice(prefix.length).toLowerCase();
     this.enumerations.push({
       name,
-      members: new Map(
-        members.map(([key, value]) => [key.slice(prefix.length).toLowerCase(), value]),
-      ),
+      members: new Map(members.map(([member, value]) => [key(member), value])),
+      comments: new Map(members.map(([member, , comment = ""]) => [key(member), comment])),
     });
   }
 

@@ -64,7 +64,7 @@ export function parseRole(text: string): Role {
       ? n !== 1
       : n > 3
   ) {
-    throw new SyntaxError(`[${shape}] is no shape of what it ${use}`);
+    throw new SyntaxError(`[${shape}] is no shape for ${use}`);
   }
   if ((u32 !== undefined && !isBuffer(role.use)) || (written !== undefined && use !== "writes")) {
     throw new SyntaxError("`u32` is for buffers, `of which` for what is written");
@@ -93,7 +93,7 @@ function checkCounts(
 ): void {
   const known = new Set([
     "i",
-    ...fields.map((field) => field.name),
+    ...fields.filter(({ element }) => element === "u32").map((field) => field.name),
     ...[...constants.keys()].map((constant) => `M40_${constant}`),
     ...enumerations.flatMap((one) =>
       [...one.members.keys()].map((key) => `${one.name}_${key}`.toUpperCase())

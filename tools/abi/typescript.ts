@@ -7,10 +7,12 @@ import {
   type Declaration,
   type Field,
   type Header,
+  HeaderError,
   OPERATION_PREFIX,
   operationsOf,
   type Parameter,
   type Struct,
+  tensorTypesOf,
 } from "./header.ts";
 import { isBuffer, namesIn, type Role } from "./roles.ts";
 
@@ -50,6 +52,18 @@ function structText({ name, fields }: Struct, indent = ""): string {
 function fieldType({ element, count }: Field): string {
   if (typeof element !== "string") return `["u32", ${constant(element.struct)}.bytes / 4]`;
   return count === undefined ? `"${element}"` : `["${element}", ${count}]`;
+}
+
+/** The tensor types that there are kernels for. */
+export function tensorTypesModule(header: Header): string {
+  return `/** Name, weights in a block, bytes in a block; the number of the type is the key. */
+export const SUPPORTED = {
+${
+    tensorTypesOf(header).map(({ name, id, weights, bytes }) =>
+      `  ${id}: ["${name}", ${weights}, ${bytes}],`
+    ).join("\n")
+  }
+} as const;`;
 }
 
 /** The functions as `Deno.dlopen` wants them. */
@@ -167,7 +181,11 @@ function writtenText(roles: readonly Role[]): string {
     ),
   );
   if (texts.size === 0) return "() => 0";
-  if (texts.size > 1) throw new SyntaxError("an operation writes buffers of different columns");
+  if (texts.size > 1) {
+    throw new HeaderError(
+      "an operation of m40.h writes buffers of different columns: writesAll knows of one number",
+    );
+  }
   const [text] = texts;
   const names = new Set(namesIn(text).filter((name) => name !== "i"));
   return `({ ${[...names].join(", ")} }) => ${text}`;
