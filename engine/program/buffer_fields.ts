@@ -1,9 +1,6 @@
 import { NONE } from "../device/mod.ts";
 import type { Operation } from "./operation.ts";
-import { BUFFER_FIELDS } from "./operations.generated.ts";
-
-/** What an operation does to a buffer: reads it, writes to it (which may leave some of it as it was), or both. */
-export type Access = "reads" | "writes" | "updates";
+import { type Access, BUFFER_FIELDS } from "./operations.generated.ts";
 
 /** The buffers of an operation, and what it does to each. */
 export function buffersOf(operation: Operation): { buffer: number; access: Access }[] {

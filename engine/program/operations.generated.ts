@@ -1,9 +1,11 @@
 // Written by `deno task abi` out of cuda/include/m40.h: change that, not this.
 import type { OPS, StructOf } from "../device/mod.ts";
-import type { Access } from "./buffer_fields.ts";
 import { most, total, unlessGap } from "./counts.ts";
 
 type Kind = keyof typeof OPS;
+
+/** What an operation does to a buffer: reads it, writes to it (which may leave some of it as it was), or both. */
+export type Access = "reads" | "writes" | "updates";
 
 /** Which fields of an operation are buffers. */
 export const BUFFER_FIELDS: { readonly [K in Kind]: Readonly<Record<string, Access>> } = {

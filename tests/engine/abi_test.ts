@@ -145,7 +145,7 @@ const WRONG: [from: string, to: string, message: RegExp][] = [
   ["// state [2 * (columns - 1)]", "// state", /wanted `USE \[SHAPE\]/],
   ["// reads u32 [rows,", "// reads u32 [lines,", /is no shape for reads/],
   ["// weight [rows[i], columns]", "// weight [1, 2, 3, 4]", /is no shape for weight/],
-  ["column + columns], of", "offset + columns], of", /offset is no field of m40_op_scale/],
+  ["column + columns], of", "offset + columns], of", /offset is no field of the record/],
   ["2 * (columns - 1)", "2 * (columns; 1)", /is no count/],
   ["or none, where", "or nothing, where", /wanted `USE \[SHAPE\]/],
   ["//@ here\n", "", /line 46 .*without \/\/@/],

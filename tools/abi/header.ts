@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { parseRole, type Role } from "./roles.ts";
+import { checkCounts, parseRole, type Role } from "./roles.ts";
 
 /** A scalar as `engine/device/struct.ts` names them, or another struct of the header. */
 export type Element = "u32" | "i32" | "f32" | "u64" | "text" | { readonly struct: string };
@@ -229,9 +229,21 @@ class HeaderReader {
       }
     }
     const struct = { name, fields };
-    for (const { role } of fields) role?.check(struct, this.constants, this.enumerations);
+    for (const { role } of fields) if (role !== undefined) checkCounts(role, this.namesFor(struct));
     this.types.set(name, { struct: name });
     this.structs.push(struct);
+  }
+
+  /** What counts of a record are made of. */
+  private namesFor({ fields }: Struct): Set<string> {
+    const members = this.enumerations.flatMap(({ name, members }) =>
+      [...members.keys()].map((key) => `${name}_${key}`.toUpperCase())
+    );
+    return new Set([
+      ...fields.filter(({ element }) => element === "u32").map(({ name }) => name),
+      ...[...this.constants.keys()].map((name) => `M40_${name}`),
+      ...members,
+    ]);
   }
 
   /** The records of operations are those of their names; what they have in common is `words`. */

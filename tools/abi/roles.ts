@@ -4,7 +4,6 @@
  *
  * @module
  */
-import type { Enumeration, Struct } from "./header.ts";
 
 /** What a field is, by its first word. */
 export type Use = "reads" | "writes" | "updates" | "lends" | "weight" | "state" | "layer";
@@ -20,12 +19,6 @@ export interface Role {
   readonly isOptional: boolean;
   /** When it is looked at, if not always. */
   readonly where?: string;
-  /** Throws a SyntaxError where its counts are not made of the record's fields. */
-  check(
-    struct: Struct,
-    constants: ReadonlyMap<string, number>,
-    enumerations: readonly Enumeration[],
-  ): void;
 }
 
 const BUFFER_ROWS = ["rows", "tokens", "outputs", "tokens * n_used"];
@@ -39,20 +32,19 @@ export function isBuffer(use: Use): boolean {
 
 /** Reads what stands behind a field; throws a SyntaxError where it is of no known form. */
 export function parseRole(text: string): Role {
-  if (text === "layer") {
-    return { use: text, isU32: false, dimensions: [], isOptional: false, check: () => {} };
-  }
+  if (text === "layer") return { use: text, isU32: false, dimensions: [], isOptional: false };
   const match = FORM.exec(text.replace(/(\w)\[([^\]]*)\]/g, "$1<$2>"));
   if (!match) {
     throw new SyntaxError("wanted `USE [SHAPE][, of which COUNT][, or none][, where CONDITION]`");
   }
   const [use, u32, shape, written, none, where] = match.slice(1)
     .map((part) => part?.replaceAll("<", "[").replaceAll(">", "]"));
-  const role = {
+  const role: Role = {
     use: use as Use,
     isU32: u32 !== undefined,
     dimensions: splitOutside(shape),
     written,
+    isOptional: none !== undefined,
     where,
   };
   const [rows, ...columns] = role.dimensions;
@@ -69,15 +61,7 @@ export function parseRole(text: string): Role {
   if ((u32 !== undefined && !isBuffer(role.use)) || (written !== undefined && use !== "writes")) {
     throw new SyntaxError("`u32` is for buffers, `of which` for what is written");
   }
-  return { ...role, isOptional: none !== undefined, check: (...of) => checkCounts(role, ...of) };
-}
-
-/** The counts of a role: without words for any number of them. */
-export function countsOf(role: Omit<Role, "check" | "isOptional">): string[] {
-  const counts = isBuffer(role.use)
-    ? role.dimensions.slice(1)
-    : role.dimensions.filter((one) => one !== "any");
-  return [...counts, role.written, role.where].filter((one) => one !== undefined);
+  return role;
 }
 
 /** Names in an expression, those of functions left out. */
@@ -85,25 +69,21 @@ export function namesIn(expression: string): string[] {
   return [...expression.matchAll(/\b[A-Za-z_]\w*\b(?!\()/g)].map(([name]) => name);
 }
 
-function checkCounts(
-  role: Omit<Role, "check" | "isOptional">,
-  { name, fields }: Struct,
-  constants: ReadonlyMap<string, number>,
-  enumerations: readonly Enumeration[],
+/**
+ * Looks at the counts of a field's role; throws a SyntaxError where one is not made of what there is.
+ *
+ * @param known Fields of the record, and constants.
+ */
+export function checkCounts(
+  { use, dimensions, written, where }: Role,
+  known: ReadonlySet<string>,
 ): void {
-  const known = new Set([
-    "i",
-    ...fields.filter(({ element }) => element === "u32").map((field) => field.name),
-    ...[...constants.keys()].map((constant) => `M40_${constant}`),
-    ...enumerations.flatMap((one) =>
-      [...one.members.keys()].map((key) => `${one.name}_${key}`.toUpperCase())
-    ),
-  ]);
-  for (const count of countsOf(role)) {
+  const shape = isBuffer(use) ? dimensions.slice(1) : dimensions.filter((one) => one !== "any");
+  for (const count of [...shape, written, where].filter((one) => one !== undefined)) {
     const rest = count.replace(/\b(max|most|total)\(/g, "(").replace(/\b\w+\b/g, "");
     if (/[^\s()[\]+*/,?:=!-]/.test(rest)) throw new SyntaxError(`${count} is no count`);
     for (const one of namesIn(count)) {
-      if (!known.has(one)) throw new SyntaxError(`${one} is no field of ${name}`);
+      if (one !== "i" && !known.has(one)) throw new SyntaxError(`${one} is no field of the record`);
     }
   }
 }

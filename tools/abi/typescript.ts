@@ -134,10 +134,12 @@ export function operationsModule(header: Header): string {
   const list = (names: readonly string[]) =>
     names.length === 0 ? undefined : `[${names.map((name) => `"${name}"`).join(", ")}]`;
   return `import type { OPS, StructOf } from "../device/mod.ts";
-import type { Access } from "./buffer_fields.ts";
 import { most, total, unlessGap } from "./counts.ts";
 
 type Kind = keyof typeof OPS;
+
+/** What an operation does to a buffer: reads it, writes to it (which may leave some of it as it was), or both. */
+export type Access = "reads" | "writes" | "updates";
 
 /** Which fields of an operation are buffers. */
 export const BUFFER_FIELDS: { readonly [K in Kind]: Readonly<Record<string, Access>> } = {
