@@ -11,7 +11,8 @@ import {
   structsHeader,
   tensorTypesHeader,
 } from "./abi/cpp.ts";
-import { type Header, parseHeader } from "./abi/header.ts";
+import type { Header } from "./abi/header.ts";
+import { parseHeader } from "./abi/header_reader.ts";
 import {
   operationsModule,
   structsModule,

@@ -1,7 +1,8 @@
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { abiFiles, readHeader } from "../../tools/abi.ts";
 import { channelHeader, operationFieldsHeader, tensorTypesHeader } from "../../tools/abi/cpp.ts";
-import { HeaderError, parseHeader } from "../../tools/abi/header.ts";
+import { HeaderError } from "../../tools/abi/header.ts";
+import { parseHeader } from "../../tools/abi/header_reader.ts";
 import { operationsModule, symbolsModule, tensorTypesModule } from "../../tools/abi/typescript.ts";
 
 const ROOT = new URL("../../", import.meta.url);
