@@ -64,7 +64,7 @@ export const AGENT_TOOLS: Readonly<Record<string, unknown>> = {
     environment: { type: "object", additionalProperties: { type: "string" } },
     background: flag("Whether not to wait for it"),
   }, ["command", "timeout_seconds"]),
-  fetch_page: object({
+  fetch_kv_block: object({
     url: text("What to fetch", { format: "uri" }),
     question: text("What to look for in it"),
     headers: list(object({ name: text("Its name"), value: text("Its value") })),
@@ -127,7 +127,7 @@ export const AGENT_CALLS: readonly unknown[] = [
   call("update_plan", {
     explanation: "The tests show where it fails.",
     steps: [
-      { title: "Find the page that is lost", status: "completed", priority: "high" },
+      { title: "Find the KV block that is lost", status: "completed", priority: "high" },
       { title: "Give it back when a sequence ends", status: "in_progress", priority: "high" },
       { title: "Write a test for it", status: "pending", priority: "medium" },
     ],
@@ -135,12 +135,12 @@ export const AGENT_CALLS: readonly unknown[] = [
   call("list_directory", { path: "/home/ada/engine/tests", depth: 2, ignore: ["node_modules"] }),
   call("write_file", {
     path: "/home/ada/engine/tests/pages.test.ts",
-    content: 'import { test } from "./suite.ts";\n\ntest("pages come back", () => {});\n',
+    content: 'import { test } from "./suite.ts";\n\ntest("KV blocks come back", () => {});\n',
     create_folders: false,
   }),
-  call("fetch_page", {
+  call("fetch_kv_block", {
     url: "https://example.org/docs/paging.html",
-    question: "How are pages that nobody holds evicted?",
+    question: "How are KV blocks that nobody holds evicted?",
     headers: [{ name: "Accept", value: "text/html" }],
   }),
   call("ask_user", {

@@ -1,7 +1,7 @@
 /**
  * What the disk cache saves and costs: the time to the first token of a prompt that is computed, found in memory, and
  * found on disk after a restart, warm and cold; then how much longer steps of running streams wait for each other while
- * a prompt's pages are written and read. `deno run -A bench/disk_cache.ts MODEL.gguf [--device auto] [--tokens 4000]
+ * a prompt's KV blocks are written and read. `deno run -A bench/disk_cache.ts MODEL.gguf [--device auto] [--tokens 4000]
  * [--folder DIR] [--streams 4] [--steps 300] [--process]`
  *
  * The cold reading needs to be root (it writes to /proc/sys/vm/drop_caches). The folder should be on the disk that is
@@ -78,13 +78,13 @@ async function timeFirstTokens(): Promise<void> {
   console.log(`${engine.model.name} on ${engine.device.name}, a prompt of ${tokens} tokens`);
   const computed = await ask(engine);
   const memory = await ask(engine);
-  const unwritten = engine.status().disk!.writtenPages;
+  const unwritten = engine.status().disk!.writtenKvBlocks;
   const start = performance.now();
   await engine.close();
   const closing = performance.now() - start;
   console.log(`computed: first token after ${seconds(computed.firstMs)}`);
   console.log(`in memory: ${seconds(memory.firstMs)}, ${memory.cached} tokens found`);
-  console.log(`closed in ${seconds(closing)}; ${unwritten} pages had been written before`);
+  console.log(`closed in ${seconds(closing)}; ${unwritten} KV blocks had been written before`);
   for (const kind of ["warm", "cold"]) {
     engine = await load(true);
     if (kind === "cold" && !dropCaches()) {
@@ -93,11 +93,11 @@ async function timeFirstTokens(): Promise<void> {
       continue;
     }
     const disk = await ask(engine);
-    const { readPages, readBytes } = engine.status().disk!;
+    const { readKvBlocks, readBytes } = engine.status().disk!;
     console.log(
       `on disk, ${kind}: ${
         seconds(disk.firstMs)
-      }, ${disk.cached} tokens found, ${readPages} pages, ` +
+      }, ${disk.cached} tokens found, ${readKvBlocks} KV blocks, ` +
         `${megabytes(readBytes)}, ${megabytes(readBytes / disk.firstMs * 1000)}/s in all; ` +
         (disk.text === computed.text ? "the answer has the same bits" : "ANOTHER ANSWER"),
     );
@@ -105,10 +105,10 @@ async function timeFirstTokens(): Promise<void> {
   }
 }
 
-/** Streams decode while a prompt arrives and its pages are written, or read where it was there before. */
+/** Streams decode while a prompt arrives and its KV blocks are written, or read where it was there before. */
 async function timeStreams(withDisk: boolean): Promise<void> {
   const engine = await load(withDisk);
-  // Its pages are to be written while streams run.
+  // Its KV blocks are to be written while streams run.
   const kind = withDisk ? 1 : 2;
   await ask(engine, kind);
   const times: number[] = [];
@@ -134,7 +134,7 @@ async function timeStreams(withDisk: boolean): Promise<void> {
     } ms; between them ${at(gaps, 0.5)} ms (median), ${at(gaps, 0.99)} (99%), ${
       at(gaps, 1)
     } (most)` +
-      (withDisk ? `; ${engine.status().disk!.writtenPages} pages written meanwhile` : ""),
+      (withDisk ? `; ${engine.status().disk!.writtenKvBlocks} KV blocks written meanwhile` : ""),
   );
   await engine.close();
 }

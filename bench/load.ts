@@ -58,7 +58,7 @@ async function load(path: string, device: string) {
       device: info.kind,
       freeBytes: info.freeBytes,
       // As few as the context takes.
-      pages: 1,
+      kvBlocks: 1,
     });
     const start = performance.now();
     await place(context, gguf, program, plan);

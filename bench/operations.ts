@@ -8,7 +8,7 @@
 import { parseArgs } from "@std/cli/parse-args";
 import { openDevice } from "../engine/device/open.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
-import { PAGE_TOKENS, planMemory } from "../engine/memory/memory_plan.ts";
+import { KV_BLOCK_TOKENS, planMemory } from "../engine/memory/memory_plan.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
 import { place } from "../engine/memory/placement.ts";
 import type { DeviceProgram } from "../engine/device/device_program.ts";
@@ -36,12 +36,12 @@ const request = {
   outputs: 1,
   device: info.kind,
   freeBytes: info.freeBytes,
-  pages: Math.max(1, ...batches) * Math.ceil(contextTokens / PAGE_TOKENS),
+  kvBlocks: Math.max(1, ...batches) * Math.ceil(contextTokens / KV_BLOCK_TOKENS),
 };
 const plan = planMemory(context, source, shape, request);
 const { cache, tensors } = await place(context, gguf, source, plan);
 const kinds = [...new Set(source.operations.map(({ kind }) => kind))];
-const pagesEach = Math.floor(plan.pages / request.maxRunning);
+const kvBlocksEach = Math.floor(plan.kvBlocks / request.maxRunning);
 
 const { encodeOperations } = await import("../engine/program/operation.ts");
 const arena = context.createArena(plan.programBytes * (kinds.length + 2));
@@ -56,7 +56,8 @@ for (const without of ["nothing", ...kinds]) {
 }
 
 async function milliseconds(program: DeviceProgram, batch: number, prompt: number) {
-  const pages = (i: number) => Array.from({ length: pagesEach }, (_, n) => i * pagesEach + n);
+  const kvBlocks = (i: number) =>
+    Array.from({ length: kvBlocksEach }, (_, n) => i * kvBlocksEach + n);
   const times: number[] = [];
   for (let step = 0; step < (prompt > 0 ? 6 : STEPS); step++) {
     const start = performance.now();
@@ -64,13 +65,13 @@ async function milliseconds(program: DeviceProgram, batch: number, prompt: numbe
       const chunk = plan.limits.n_tokens;
       for (let position = 0; position < prompt; position += chunk) {
         const tokens = new Array(Math.min(chunk, prompt - position)).fill(300);
-        await program.step([{ tokens, position, pages: [pages(0)], outputs: [] }]);
+        await program.step([{ tokens, position, kvBlocks: [kvBlocks(0)], outputs: [] }]);
       }
     } else {
       const sequences = Array.from({ length: batch }, (_, i) => ({
         tokens: [300 + i],
         position: depth + step,
-        pages: [pages(i)],
+        kvBlocks: [kvBlocks(i)],
         decode: true,
         outputs: [{ row: 0 }],
       }));

@@ -11,8 +11,8 @@ import type { StepOutput, StepResult } from "../engine/device/step_result.ts";
 import { Generation } from "../engine/generation/generation.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
 import { SAMPLING_DEFAULTS, type SamplingParameters } from "../engine/sampling/parameters.ts";
-import type { PageGroup } from "../engine/scheduler/pages/page_layout.ts";
-import { PageManager } from "../engine/scheduler/pages/page_manager.ts";
+import type { KvBlockGroup } from "../engine/scheduler/kv_blocks/kv_block_layout.ts";
+import { KvBlockManager } from "../engine/scheduler/kv_blocks/kv_block_manager.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence } from "../engine/scheduler/sequences/sequence.ts";
 import { TokenTexts } from "../engine/tokenizer/token_texts.ts";
@@ -21,7 +21,7 @@ import { loadTokenizer } from "../engine/tokenizer/load.ts";
 const SEQUENCES = 32;
 const PROMPT_TOKENS = 512;
 const DRAWN_TOKENS = 1500;
-const PAGE_TOKENS = 32;
+const KV_BLOCK_TOKENS = 32;
 const VOCABULARY = 32_000;
 const ROUNDS = 5;
 /** What a step may cost, in milliseconds. */
@@ -43,18 +43,18 @@ class IdleDevice {
   /** Milliseconds of steps that decode only, and how many there were. */
   writing = 0;
   steps = 0;
-  readonly copyPages = () => Promise.resolve();
-  readonly savePages = () => Promise.resolve();
-  readonly restorePages = () => Promise.resolve();
+  readonly copyKvBlocks = () => Promise.resolve();
+  readonly saveKvBlocks = () => Promise.resolve();
+  readonly restoreKvBlocks = () => Promise.resolve();
   readonly saveSlots = () => Promise.resolve();
   readonly restoreSlots = () => Promise.resolve();
 
-  constructor(pages: number, groups: number) {
+  constructor(kvBlocks: number, groups: number) {
     const limits = {
       n_tokens: 4096,
       n_sequences: SEQUENCES,
       n_outputs: SEQUENCES,
-      n_sequence_pages: pages,
+      n_sequence_kv_blocks: kvBlocks,
       n_vocab: VOCABULARY,
     };
     const bytes = stepBytes(limits, VOCABULARY, groups);
@@ -74,7 +74,7 @@ class IdleDevice {
 type Listening = "counted" | "text";
 
 /** Groups of layers of a model like Gemma 3 12B. */
-const WINDOWED: readonly PageGroup[] = [
+const WINDOWED: readonly KvBlockGroup[] = [
   { window: 0, chunk: 0 },
   ...Array.from({ length: 5 }, () => ({ window: 1024, chunk: 0 })),
 ];
@@ -83,13 +83,13 @@ const WINDOWED: readonly PageGroup[] = [
 async function run(
   listening: Listening,
   sampling: Partial<SamplingParameters>,
-  groups: readonly PageGroup[] = WINDOWED.slice(0, 1),
+  groups: readonly KvBlockGroup[] = WINDOWED.slice(0, 1),
 ) {
-  const sequencePages = Math.ceil((PROMPT_TOKENS + DRAWN_TOKENS) / PAGE_TOKENS);
-  const device = new IdleDevice(sequencePages, groups.length);
-  const pages = groups.length * SEQUENCES * sequencePages;
-  const pageManager = new PageManager(pages, PAGE_TOKENS, groups);
-  const scheduler = new Scheduler(device, pageManager, {
+  const sequenceKvBlocks = Math.ceil((PROMPT_TOKENS + DRAWN_TOKENS) / KV_BLOCK_TOKENS);
+  const device = new IdleDevice(sequenceKvBlocks, groups.length);
+  const kvBlocks = groups.length * SEQUENCES * sequenceKvBlocks;
+  const kvBlockManager = new KvBlockManager(kvBlocks, KV_BLOCK_TOKENS, groups);
+  const scheduler = new Scheduler(device, kvBlockManager, {
     maxRunning: SEQUENCES,
     maxWaiting: SEQUENCES,
     stepTokens: 4096,
@@ -152,7 +152,7 @@ function median(values: number[]): number {
 console.log(
   `${SEQUENCES} sequences, ${PROMPT_TOKENS} tokens of prompt, ${DRAWN_TOKENS} drawn; medians of ${ROUNDS} runs`,
 );
-const cases: [string, Listening, Partial<SamplingParameters>, (readonly PageGroup[])?][] = [
+const cases: [string, Listening, Partial<SamplingParameters>, (readonly KvBlockGroup[])?][] = [
   ["tokens counted", "counted", {}],
   ["tokens made text", "text", {}],
   ["tokens made text, repetition penalty", "text", { repetitionPenalty: 1.1 }],

@@ -29,7 +29,7 @@ import type { ChosenExchange } from "./parallel/mod.ts";
 import { Replicas, togetherPlan } from "./parallel/replicas/mod.ts";
 import type { StepSize, StepWork } from "./program/mod.ts";
 import type { SamplingParameters } from "./sampling/mod.ts";
-import { type PageManager, pagesIn, type SlotManager } from "./scheduler/mod.ts";
+import { type KvBlockManager, kvBlocksIn, type SlotManager } from "./scheduler/mod.ts";
 import { SideThread } from "./side_thread/mod.ts";
 import { type EncodeOptions, type Tokenizer, TokenTexts } from "./tokenizer/mod.ts";
 import type { EngineOptions } from "./engine_options.ts";
@@ -39,13 +39,13 @@ import { Turns } from "./turns.ts";
 
 /** The device's own functions, see {@link Engine.exclusive}. */
 export interface ExclusiveDevice
-  extends Pick<DeviceProgram, "step" | "profile">, Pick<Cache, "copyPages"> {
-  /** How pages are shared out among a model's layers. */
-  readonly layout: PageManager["layout"];
+  extends Pick<DeviceProgram, "step" | "profile">, Pick<Cache, "copyKvBlocks"> {
+  /** How KV blocks are shared out among a model's layers. */
+  readonly layout: KvBlockManager["layout"];
   /** The slots of states, of a model that keeps some. */
   readonly slots?: SlotManager;
-  allocate: PageManager["allocate"];
-  release: PageManager["release"];
+  allocate: KvBlockManager["allocate"];
+  release: KvBlockManager["release"];
 }
 
 /** A model on a device: text in, tokens out. */
@@ -270,14 +270,14 @@ export class Engine {
   }
 
   /**
-   * The logits of every position, in order: what the model expects after each token. It holds KV pages
+   * The logits of every position, in order: what the model expects after each token. It holds KV blocks
    * from the first position that is asked for until the last, or until iteration is ended; requests that
    * need them wait.
    *
    * @param tokens From one token to as many as the context has.
    * @returns Positions from 0 and logits [vocabulary].
    * @throws {M40Error} "invalid_request" or "context_length_exceeded" for the tokens, "queue_full" where
-   * too few KV pages are free, "not_finite" where the model computes what is no finite number,
+   * too few KV blocks are free, "not_finite" where the model computes what is no finite number,
    * "cancelled" where the engine is closed meanwhile, "device" where it failed.
    */
   async *evaluate(
@@ -322,15 +322,15 @@ export class Engine {
       promptTokens: sequence.prompt.length,
       computedTokens: sequence.computed,
       generatedTokens: sequence.drawn,
-      pages: pagesIn(sequence.pages).length,
+      kvBlocks: kvBlocksIn(sequence.kvBlocks).length,
       device,
       ageMs: now - sequence.arrivedAt,
     }));
   }
 
   /**
-   * Steps, pages and copies of one's own making, for measurements; of several replicas on one of them. It begins when no request runs or
-   * waits; requests and evaluations that come meanwhile wait until it is done. The pages must be given
+   * Steps, KV blocks and copies of one's own making, for measurements; of several replicas on one of them. It begins when no request runs or
+   * waits; requests and evaluations that come meanwhile wait until it is done. The KV blocks must be given
    * back.
    *
    * @throws {M40Error} "internal" where the engine is closed before it begins.
@@ -338,17 +338,17 @@ export class Engine {
   async exclusive<T>(work: (device: ExclusiveDevice) => Promise<T>): Promise<T> {
     this.assertOpen();
     await this.copies.idle();
-    const { pageManager, placed: { scheduled }, lock } = this.copies.idlest;
+    const { kvBlockManager, placed: { scheduled }, lock } = this.copies.idlest;
     return await lock.run(async () => {
       this.assertOpen();
       return await work({
         step: (sequences) => scheduled.step(sequences),
         profile: (sequences) => scheduled.profile(sequences),
-        layout: pageManager.layout,
-        slots: pageManager.slots,
-        allocate: (count) => pageManager.allocate(count),
-        release: (pages) => pageManager.release(pages),
-        copyPages: (from, to) => scheduled.copyPages(from, to),
+        layout: kvBlockManager.layout,
+        slots: kvBlockManager.slots,
+        allocate: (count) => kvBlockManager.allocate(count),
+        release: (kvBlocks) => kvBlockManager.release(kvBlocks),
+        copyKvBlocks: (from, to) => scheduled.copyKvBlocks(from, to),
       });
     });
   }

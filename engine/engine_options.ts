@@ -7,7 +7,7 @@ import { checkRange } from "./sampling/mod.ts";
 import { DEFAULT_PREFILL_SHARE } from "./scheduler/mod.ts";
 import type { ModelDefaults } from "./store/mod.ts";
 
-/** Where KV pages of prompts outlive the engine. */
+/** Where KV blocks of prompts outlive the engine. */
 export interface DiskCacheOptions {
   /** Engines of all models may share it, those of other processes too. */
   readonly folder: string;
@@ -36,7 +36,7 @@ export interface EngineOptions {
   /**
    * Whether each device of the list has the whole model instead, default false: requests go where the beginnings of their
    * prompts lie, else where there is least to do, and a device that is lost does not end what the others can compute. What
-   * holds for a device (parallel, kvPages, limits) holds for each; host memory is shared out.
+   * holds for a device (parallel, kvKvBlocks, limits) holds for each; host memory is shared out.
    */
   replicas?: boolean;
   /** Told, in a sentence, that one of several replicas was lost, is there again, or cannot be loaded again. */
@@ -61,8 +61,8 @@ export interface EngineOptions {
   kvType?: KvType;
   /** Sequences that run at the same time; default 32 on a GPU, 4 on the CPU, fewer where their states are large. */
   parallel?: number;
-  /** KV pages at most; absent: as many as there is memory for and use. */
-  kvPages?: number;
+  /** KV blocks at most; absent: as many as there is memory for and use. */
+  kvKvBlocks?: number;
   /**
    * Slots of states at most, of a model that keeps some beside K and V; absent: what sequences need to run, and of
    * the memory that is left then a quarter for states that are kept for prompts to come.
@@ -84,13 +84,13 @@ export interface EngineOptions {
    */
   prefillShare?: number;
   /**
-   * Bytes of host memory for the KV pages and states of sequences that give way to others; default as many as
+   * Bytes of host memory for the KV blocks and states of sequences that give way to others; default as many as
    * these take on the device, up to 2 GiB and half of what the machine has left. More than it has left is refused. What
    * finds no room there is computed again.
    */
   hostCacheBytes?: number;
   /**
-   * Keeps KV pages and states of prompts on disk, where later engines of the same model find them; default: none.
+   * Keeps KV blocks and states of prompts on disk, where later engines of the same model find them; default: none.
    * Of a model without attention, nothing is kept there.
    */
   diskCache?: DiskCacheOptions;

@@ -1,6 +1,6 @@
 // Checks rope, the KV cache and attention against float64, and times them.
 //
-//   attention_bench check   shapes, cache types, page sizes, windows, caps, ragged steps; bits across batches and cuts
+//   attention_bench check   shapes, cache types, KV block sizes, windows, caps, ragged steps; bits across batches and cuts
 //   attention_bench time    decode and prefill of a 7B shape (and others), over more layers than any L2 holds
 //
 // Link with cuda/ops/{attention,rope}.cu.

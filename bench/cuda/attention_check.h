@@ -34,7 +34,7 @@ class ShapeCheck {
     expect(memcmp(a, b, n_rows * world_.columns * sizeof(float)) == 0, shape_.name() + ": " + what);
   }
 
-  // The prompts, ragged in one step; then each in pieces into the same pages.
+  // The prompts, ragged in one step; then each in pieces into the same KV blocks.
   void check_cuts() {
     std::vector<Part> parts;
     for (uint32_t s = 0; s < n_; s++) parts.push_back({s, 0, lengths_[s]});

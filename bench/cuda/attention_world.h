@@ -35,7 +35,7 @@ struct Shape {
   uint32_t n_heads, n_kv_heads, head_dim, rope_dim, rope, window;
   float softcap;
   bool norms;
-  uint32_t type, page_tokens;
+  uint32_t type, kv_block_tokens;
   // Of V: 0 as many as of K. Latent: V are the first values of K.
   uint32_t value_dim = 0;
   bool latent = false;
@@ -45,8 +45,8 @@ struct Shape {
   uint32_t cached() const { return head_dim + (latent ? 0 : values()); }
   std::string name() const {
     char text[160];
-    snprintf(text, sizeof text, "%u/%u heads of %u (rope %u: %u), window %u, cap %g, norms %d, type %u, pages of %u", n_heads, n_kv_heads, head_dim,
-             rope, rope_dim, window, static_cast<double>(softcap), norms, type, page_tokens);
+    snprintf(text, sizeof text, "%u/%u heads of %u (rope %u: %u), window %u, cap %g, norms %d, type %u, KV blocks of %u", n_heads, n_kv_heads, head_dim,
+             rope, rope_dim, window, static_cast<double>(softcap), norms, type, kv_block_tokens);
     return text;
   }
 };
@@ -62,7 +62,7 @@ constexpr double freq_base = 10000;
 struct World {
   Shape shape;
   uint32_t n_layers, layer, max_positions;
-  uint32_t width, columns, pages_each;
+  uint32_t width, columns, kv_blocks_each;
   std::vector<uint32_t> table;
   m40_cache_desc desc;
   std::vector<uint64_t> layer_offsets;
@@ -81,17 +81,17 @@ struct World {
         max_positions(positions),
         width(s.n_heads * s.head_dim + s.n_kv_heads * s.cached()),
         columns(s.n_heads * s.values()),
-        pages_each((positions + s.page_tokens - 1) / s.page_tokens),
-        table(make_table(n_sequences, pages_each)),
-        desc(make_desc(s, layers, n_sequences * pages_each)),
+        kv_blocks_each((positions + s.kv_block_tokens - 1) / s.kv_block_tokens),
+        table(make_table(n_sequences, kv_blocks_each)),
+        desc(make_desc(s, layers, n_sequences * kv_blocks_each)),
         layer_offsets(layers),
-        memory(page_bytes() * desc.n_pages, 0),
+        memory(kv_block_bytes() * desc.n_kv_blocks, 0),
         device_table(table),
         turns(make_turns(s)),
         q_norm(make_norm(s)),
         k_norm(make_norm(s)),
         counters(scratch_counters, 0),
-        limits(make_limits(n_sequences, most_tokens, pages_each)),
+        limits(make_limits(n_sequences, most_tokens, kv_blocks_each)),
         scratch(attention_scratch_bytes(attention_op(0), limits, desc)) {
     place_cache(desc, layer_offsets.data());
   }
@@ -118,19 +118,19 @@ struct World {
     for (float& x : norm) x = 1 + 0.3f * random_float();
     return norm;
   }
-  static m40_limits make_limits(uint32_t n_sequences, uint32_t n_tokens, uint32_t n_sequence_pages) {
+  static m40_limits make_limits(uint32_t n_sequences, uint32_t n_tokens, uint32_t n_sequence_kv_blocks) {
     m40_limits limits = {};
     limits.n_sequences = n_sequences;
     limits.n_tokens = n_tokens;
-    limits.n_sequence_pages = n_sequence_pages;
+    limits.n_sequence_kv_blocks = n_sequence_kv_blocks;
     return limits;
   }
-  static m40_cache_desc make_desc(const Shape& s, uint32_t layers, uint32_t n_pages) {
+  static m40_cache_desc make_desc(const Shape& s, uint32_t layers, uint32_t n_kv_blocks) {
     m40_cache_desc desc = {};
     desc.n_layers = layers;
     desc.n_groups = 1;
-    desc.page_tokens = s.page_tokens;
-    desc.n_pages = n_pages;
+    desc.kv_block_tokens = s.kv_block_tokens;
+    desc.n_kv_blocks = n_kv_blocks;
     desc.type = s.type;
     for (uint32_t i = 0; i < layers; i++) {
       desc.n_kv_heads[i] = s.n_kv_heads;
@@ -139,8 +139,8 @@ struct World {
     }
     return desc;
   }
-  uint64_t page_bytes() const { return (place_cache(desc, nullptr) + 255) / 256 * 256; }
-  CacheView view() const { return {memory.data, page_bytes(), &desc, layer_offsets.data()}; }
+  uint64_t kv_block_bytes() const { return (place_cache(desc, nullptr) + 255) / 256 * 256; }
+  CacheView view() const { return {memory.data, kv_block_bytes(), &desc, layer_offsets.data()}; }
   m40_op_rope_store rope_op(uint32_t at) const {
     m40_op_rope_store op = {};
     op.layer = at;
@@ -178,13 +178,13 @@ struct World {
 
   // A position's K or V as the cache holds it.
   std::vector<double> cached(const std::vector<uint8_t>& bytes, uint32_t sequence, uint32_t position, uint32_t kv_head, bool value) const {
-    const uint64_t region = cache_region_bytes(desc.type, desc.n_kv_heads[layer], desc.head_dim[layer], desc.page_tokens);
-    const uint32_t page = table[sequence * pages_each + position / desc.page_tokens];
-    const uint8_t* at = bytes.data() + page * page_bytes() + (2 * layer + value) * region;
-    const uint32_t row = kv_head * desc.page_tokens + position % desc.page_tokens;
+    const uint64_t region = cache_region_bytes(desc.type, desc.n_kv_heads[layer], desc.head_dim[layer], desc.kv_block_tokens);
+    const uint32_t kv_block = table[sequence * kv_blocks_each + position / desc.kv_block_tokens];
+    const uint8_t* at = bytes.data() + kv_block * kv_block_bytes() + (2 * layer + value) * region;
+    const uint32_t row = kv_head * desc.kv_block_tokens + position % desc.kv_block_tokens;
     const uint32_t head_dim = desc.head_dim[layer], row_bytes = cache_row_bytes(desc.type, head_dim);
     const uint8_t* values = at + row * row_bytes;
-    const uint8_t* scales = at + uint64_t{desc.n_kv_heads[layer]} * desc.page_tokens * row_bytes + row * cache_scale_row_bytes(desc.type, head_dim);
+    const uint8_t* scales = at + uint64_t{desc.n_kv_heads[layer]} * desc.kv_block_tokens * row_bytes + row * cache_scale_row_bytes(desc.type, head_dim);
     std::vector<double> result(head_dim);
     for (uint32_t d = 0; d < head_dim; d++) {
       if (desc.type == M40_TYPE_F32) {
@@ -234,13 +234,13 @@ struct StepArrays {
   StepArrays(const World& world, const std::vector<Part>& parts, uint32_t n_decode)
       : positions(expand(parts, true)), sequences(expand(parts, false)), device_positions(positions), device_sequences(sequences), view{} {
     view.n_tokens = static_cast<uint32_t>(positions.size());
-    view.n_sequences = static_cast<uint32_t>(world.table.size() / world.pages_each);
+    view.n_sequences = static_cast<uint32_t>(world.table.size() / world.kv_blocks_each);
     view.n_decode = n_decode;
     view.n_groups = 1;
-    view.page_stride = world.pages_each;
+    view.kv_block_stride = world.kv_blocks_each;
     view.positions = device_positions.data;
     view.sequences = device_sequences.data;
-    view.page_table = world.device_table.data;
+    view.kv_block_table = world.device_table.data;
   }
   static std::vector<uint32_t> expand(const std::vector<Part>& parts, bool positions) {
     std::vector<uint32_t> all;

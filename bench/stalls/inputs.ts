@@ -696,11 +696,11 @@ const FIELDS: readonly Input[] = [
   },
 ];
 
-const page = (path: string): Input => ({ name: `GET ${path}`, path, body: () => "" });
+const kvBlock = (path: string): Input => ({ name: `GET ${path}`, path, body: () => "" });
 
 /** All that is known. */
 export const INPUTS: readonly Input[] = [
-  ...["/openapi.json", "/docs", "/metrics", "/slots", "/v1/models", "/api/tags", "/"].map(page),
+  ...["/openapi.json", "/docs", "/metrics", "/slots", "/v1/models", "/api/tags", "/"].map(kvBlock),
   ...BODIES,
   ...TOKENS,
   ...INFILL,

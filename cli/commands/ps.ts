@@ -99,7 +99,7 @@ function asText(slots: SlotsObject): string {
     : `${percent(slots.prefix_tokens_found / prefix_tokens_queried)} of tokens found`;
   const cache = kv_pages === 0
     ? ""
-    : `; KV cache ${percent(kv_pages_used / kv_pages)} (${kv_pages_used} of ${kv_pages} pages)`;
+    : `; KV cache ${percent(kv_pages_used / kv_pages)} (${kv_pages_used} of ${kv_pages} KV blocks)`;
   // A server of another version may not say.
   const states = slots.state_slots > 0
     ? `; states in ${slots.state_slots_used} of ${slots.state_slots} slots`
@@ -127,7 +127,7 @@ function asText(slots: SlotsObject): string {
     `${slot.age_seconds.toFixed(1)} s`,
   ]);
   const words = [...several ? ["MODEL"] : [], "STATE", ...replicas ? ["DEVICE"] : []];
-  const head = ["ID", ...words, "PROMPT", "COMPUTED", "GENERATED", "PAGES", "AGE"];
+  const head = ["ID", ...words, "PROMPT", "COMPUTED", "GENERATED", "BLOCKS", "AGE"];
   const numbers = head.flatMap((name, i) => words.includes(name) ? [] : [i]);
   const [heading, ...lines] = formatTable([head, ...rows], numbers).split("\n");
   return [style(Deno.stdout, "bold", heading), ...lines].join("\n") + summary;
@@ -149,7 +149,7 @@ function describeModels({ models }: SlotsObject): string {
 function describeDiskCache({ disk_cache: disk }: SlotsObject): string {
   if (disk === undefined) return "";
   const failures = disk.failures === 0 ? "" : `, ${disk.failures} failures`;
-  return `disk cache: ${formatBytes(disk.bytes)} of ${formatBytes(disk.limit_bytes)}; pages: ` +
+  return `disk cache: ${formatBytes(disk.bytes)} of ${formatBytes(disk.limit_bytes)}; KV blocks: ` +
     `${disk.pages_read} read, ${disk.pages_written} written${failures}` +
     `${disk.writable ? "" : "; nothing more is written"}\n`;
 }

@@ -70,7 +70,7 @@ function describeStates({ stateBytes }: CardMemory, { slots }: MemoryPlan): stri
 
 function describeCache(plan: MemoryPlan): string {
   if (plan.cache.n_layers === 0) return `${plan.slots} slots of states, and no KV cache`;
-  return `${cacheTokens(plan)} tokens of KV cache (${plan.pages} pages)`;
+  return `${cacheTokens(plan)} tokens of KV cache (${plan.kvBlocks} KV blocks)`;
 }
 
 function describeTemplate(source?: string): string {

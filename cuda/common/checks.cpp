@@ -72,10 +72,10 @@ void check_tensor_rows(uint32_t tensor, const m40_tensor_desc* desc, uint64_t fi
   }
 }
 
-uint64_t checked_cache_bytes(const m40_cache_desc& desc, uint64_t page_bytes) {
+uint64_t checked_cache_bytes(const m40_cache_desc& desc, uint64_t kv_block_bytes) {
   uint64_t n_bytes;
-  if (__builtin_mul_overflow(page_bytes, uint64_t{desc.n_pages}, &n_bytes) || n_bytes > most_bytes) {
-    fail(M40_INVALID_ARGUMENT, "a KV cache of %u pages of %llu bytes: more than 2^52 bytes", desc.n_pages, Long{page_bytes});
+  if (__builtin_mul_overflow(kv_block_bytes, uint64_t{desc.n_kv_blocks}, &n_bytes) || n_bytes > most_bytes) {
+    fail(M40_INVALID_ARGUMENT, "a KV cache of %u KV blocks of %llu bytes: more than 2^52 bytes", desc.n_kv_blocks, Long{kv_block_bytes});
   }
   return n_bytes;
 }
@@ -88,17 +88,17 @@ uint64_t checked_slots_bytes(const m40_cache_desc& desc, uint64_t slot_bytes) {
   return n_bytes;
 }
 
-void check_pages(const m40_cache_desc& desc, const uint32_t* pages, uint32_t n_pages, const char* name) {
-  if (n_pages != 0) require(pages, name);
-  for (uint32_t i = 0; i < n_pages; i++) {
-    if (pages[i] >= desc.n_pages) {
-      fail(M40_INVALID_ARGUMENT, "%s[%u] is page %u: the KV cache has %u pages", name, i, pages[i], desc.n_pages);
+void check_kv_blocks(const m40_cache_desc& desc, const uint32_t* kv_blocks, uint32_t n_kv_blocks, const char* name) {
+  if (n_kv_blocks != 0) require(kv_blocks, name);
+  for (uint32_t i = 0; i < n_kv_blocks; i++) {
+    if (kv_blocks[i] >= desc.n_kv_blocks) {
+      fail(M40_INVALID_ARGUMENT, "%s[%u] is KV block %u: the KV cache has %u KV blocks", name, i, kv_blocks[i], desc.n_kv_blocks);
     }
   }
 }
 
-void check_page_memory(uint64_t page_bytes, const void* memory, uint64_t n_bytes, uint32_t n_pages) {
-  check_memory(memory, n_bytes, "page", n_pages, page_bytes);
+void check_kv_block_memory(uint64_t kv_block_bytes, const void* memory, uint64_t n_bytes, uint32_t n_kv_blocks) {
+  check_memory(memory, n_bytes, "page", n_kv_blocks, kv_block_bytes);
 }
 
 void check_slots(const m40_cache_desc& desc, const uint32_t* slots, uint32_t n_slots, uint64_t slot_bytes, const void* memory, uint64_t n_bytes) {

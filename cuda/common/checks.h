@@ -31,15 +31,15 @@ void check_tensor_data(const m40_tensor_desc& desc, uint64_t n_bytes);
 // The tensor is there (desc is not nullptr), and has these rows, over all its experts; n_values are theirs.
 void check_tensor_rows(uint32_t tensor, const m40_tensor_desc* desc, uint64_t first_row, uint64_t n_rows, uint64_t n_values);
 
-// Bytes of all pages of a cache, and of all its slots.
-uint64_t checked_cache_bytes(const m40_cache_desc& desc, uint64_t page_bytes);
+// Bytes of all KV blocks of a cache, and of all its slots.
+uint64_t checked_cache_bytes(const m40_cache_desc& desc, uint64_t kv_block_bytes);
 uint64_t checked_slots_bytes(const m40_cache_desc& desc, uint64_t slot_bytes);
 
-// The cache has these pages. name: the argument's.
-void check_pages(const m40_cache_desc& desc, const uint32_t* pages, uint32_t n_pages, const char* name);
+// The cache has these KV blocks. name: the argument's.
+void check_kv_blocks(const m40_cache_desc& desc, const uint32_t* kv_blocks, uint32_t n_kv_blocks, const char* name);
 
-// n_bytes of host memory are those of so many pages.
-void check_page_memory(uint64_t page_bytes, const void* memory, uint64_t n_bytes, uint32_t n_pages);
+// n_bytes of host memory are those of so many KV blocks.
+void check_kv_block_memory(uint64_t kv_block_bytes, const void* memory, uint64_t n_bytes, uint32_t n_kv_blocks);
 
 // The cache has these slots, and n_bytes of host memory are theirs.
 void check_slots(const m40_cache_desc& desc, const uint32_t* slots, uint32_t n_slots, uint64_t slot_bytes, const void* memory, uint64_t n_bytes);

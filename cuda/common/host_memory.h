@@ -8,7 +8,7 @@
 
 namespace m40 {
 
-// The device may read and write it from now on. It starts and ends with a page.
+// The device may read and write it from now on. It starts and ends with a KV block.
 void register_host_memory(m40_context* context, void* memory, uint64_t n_bytes);
 // False where the device hangs, and may use it still: the memory must be left alone.
 bool unregister_host_memory(m40_context* context, void* memory);

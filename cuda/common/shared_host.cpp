@@ -48,8 +48,8 @@ extern "C" m40_status m40_shared_create(uint64_t n_bytes, m40_shared** shared, m
     m40::require(shared, "shared");
     if (n_bytes == 0) m40::fail(M40_INVALID_ARGUMENT, "shared memory of 0 bytes: wanted at least 1");
     if (n_bytes > uint64_t{1} << 48) m40::fail(M40_OUT_OF_MEMORY, "%llu bytes of shared memory could not be had", static_cast<unsigned long long>(n_bytes));
-    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-    *shared = new m40_shared{m40::SharedMemory::create((n_bytes + page - 1) / page * page, true)};
+    const auto kv_block = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    *shared = new m40_shared{m40::SharedMemory::create((n_bytes + kv_block - 1) / kv_block * kv_block, true)};
   });
 }
 

@@ -38,7 +38,7 @@ class SharedMemory {
   const Descriptor& descriptor() const { return descriptor_; }
   // The mapping needs none.
   void close_descriptor() { descriptor_.close(); }
-  // Takes no memory from there on; it is zeros again. offset: a multiple of a page.
+  // Takes no memory from there on; it is zeros again. offset: a multiple of a KV block.
   void forget(uint64_t offset, uint64_t size) const;
 
  private:

@@ -66,7 +66,7 @@ uint64_t checked_tensor_bytes(const m40_tensor_desc& desc) {
 }
 
 void check_page_size(uint64_t n_bytes) {
-  if (n_bytes > max_bytes) fail(M40_INVALID_ARGUMENT, "a KV page would take more than 2^48 bytes");
+  if (n_bytes > max_bytes) fail(M40_INVALID_ARGUMENT, "a KV block would take more than 2^48 bytes");
 }
 
 uint64_t place_states(const m40_cache_desc& desc, uint64_t* offsets, uint64_t alignment) {
@@ -86,8 +86,8 @@ void check_cache_desc(const m40_cache_desc& desc) {
   }
   check_states(desc);
   if (desc.n_layers == 0 && desc.n_states != 0) {
-    if (desc.n_groups != 0 || desc.n_pages != 0) {
-      fail(M40_INVALID_ARGUMENT, "a cache of no layers with %u groups and %u pages: wanted 0 of each", desc.n_groups, desc.n_pages);
+    if (desc.n_groups != 0 || desc.n_kv_blocks != 0) {
+      fail(M40_INVALID_ARGUMENT, "a cache of no layers with %u groups and %u KV blocks: wanted 0 of each", desc.n_groups, desc.n_kv_blocks);
     }
     return;
   }
@@ -95,9 +95,9 @@ void check_cache_desc(const m40_cache_desc& desc) {
     fail(M40_INVALID_ARGUMENT, "a KV cache of %u layers in %u groups: wanted 1 to %d in 1 to %d", desc.n_layers, desc.n_groups,
          M40_MAX_CACHE_LAYERS, M40_MAX_CACHE_GROUPS);
   }
-  if (desc.n_pages == 0) fail(M40_INVALID_ARGUMENT, "a KV cache of 0 pages: wanted at least 1");
-  if (desc.page_tokens == 0 || (desc.page_tokens & (desc.page_tokens - 1)) != 0) {
-    fail(M40_INVALID_ARGUMENT, "KV pages of %u tokens: wanted a power of two", desc.page_tokens);
+  if (desc.n_kv_blocks == 0) fail(M40_INVALID_ARGUMENT, "a KV cache of 0 KV blocks: wanted at least 1");
+  if (desc.kv_block_tokens == 0 || (desc.kv_block_tokens & (desc.kv_block_tokens - 1)) != 0) {
+    fail(M40_INVALID_ARGUMENT, "KV blocks of %u tokens: wanted a power of two", desc.kv_block_tokens);
   }
   uint32_t groups = 0;
   for (uint32_t layer = 0; layer < desc.n_layers; layer++) {
@@ -109,10 +109,10 @@ void check_cache_desc(const m40_cache_desc& desc) {
       fail(M40_INVALID_ARGUMENT, "layer %u of a KV cache is in group %u: wanted one below %u", layer, desc.group[layer], desc.n_groups);
     }
     groups |= 1u << desc.group[layer];
-    // Of all of a page's heads, far below where sums overflow.
-    const uint64_t k_bytes = checked_multiply(checked_row_bytes(desc.type, desc.head_dim[layer]), desc.n_kv_heads[layer], "a KV page");
-    const uint64_t v_bytes = desc.value_dim[layer] == 0 ? 0 : checked_multiply(checked_row_bytes(desc.type, desc.value_dim[layer]), desc.n_kv_heads[layer], "a KV page");
-    checked_multiply(k_bytes + v_bytes, desc.page_tokens, "a KV page");
+    // Of all of a KV block's heads, far below where sums overflow.
+    const uint64_t k_bytes = checked_multiply(checked_row_bytes(desc.type, desc.head_dim[layer]), desc.n_kv_heads[layer], "a KV block");
+    const uint64_t v_bytes = desc.value_dim[layer] == 0 ? 0 : checked_multiply(checked_row_bytes(desc.type, desc.value_dim[layer]), desc.n_kv_heads[layer], "a KV block");
+    checked_multiply(k_bytes + v_bytes, desc.kv_block_tokens, "a KV block");
   }
   for (uint32_t group = 0; group < desc.n_groups; group++) {
     if (!(groups >> group & 1)) fail(M40_INVALID_ARGUMENT, "group %u of a KV cache has no layer", group);

@@ -1,4 +1,4 @@
-// Sizes of what a caller describes: tensors, cache pages, buffers. A description that has none is thrown as
+// Sizes of what a caller describes: tensors, cache KV blocks, buffers. A description that has none is thrown as
 // Failure (error.h): M40_INVALID_ARGUMENT, or M40_UNSUPPORTED for a tensor type that no library knows.
 #ifndef M40_RUNTIME_SIZES_H
 #define M40_RUNTIME_SIZES_H
@@ -13,7 +13,7 @@ namespace m40 {
 // no whole number of blocks.
 uint64_t checked_row_bytes(uint32_t type, uint64_t columns);
 
-// Fails for a page of more bytes than any device has.
+// Fails for a KV block of more bytes than any device has.
 void check_page_size(uint64_t n_bytes);
 
 // Bytes of the tensor's data as a file holds it.
@@ -22,21 +22,21 @@ uint64_t checked_tensor_bytes(const m40_tensor_desc& desc);
 // Checks all of a cache's description but how many bytes it takes.
 void check_cache_desc(const m40_cache_desc& desc);
 
-// Places the layers of each group one after the other in the group's pages. layer_bytes(layer): of K and V of one page.
-// offsets: [n_layers], where each layer starts, or nullptr. The result is the bytes of a page: of the largest group.
+// Places the layers of each group one after the other in the group's KV blocks. layer_bytes(layer): of K and V of one KV block.
+// offsets: [n_layers], where each layer starts, or nullptr. The result is the bytes of a KV block: of the largest group.
 // Fails where that is more than any device has.
 template <class LayerBytes>
 uint64_t place_cache_layers(const m40_cache_desc& desc, uint64_t* offsets, const LayerBytes& layer_bytes) {
   uint64_t ends[M40_MAX_CACHE_GROUPS] = {};
-  uint64_t page_bytes = 0;
+  uint64_t kv_block_bytes = 0;
   for (uint32_t layer = 0; layer < desc.n_layers; layer++) {
     uint64_t& end = ends[desc.group[layer]];
     if (offsets != nullptr) offsets[layer] = end;
     end += layer_bytes(layer);
     check_page_size(end);
-    if (end > page_bytes) page_bytes = end;
+    if (end > kv_block_bytes) kv_block_bytes = end;
   }
-  return page_bytes;
+  return kv_block_bytes;
 }
 
 // Places the states one after the other in a slot, each from a multiple of `alignment` bytes on. offsets: [n_states], or

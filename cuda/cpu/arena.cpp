@@ -28,9 +28,9 @@ extern "C" m40_status m40_arena_create(m40_context* context, uint64_t arena_byte
            static_cast<unsigned long long>(arena_bytes), static_cast<unsigned long long>(host.total_bytes),
            static_cast<unsigned long long>(host.available_bytes));
     }
-    constexpr uint64_t page = 4096;
-    if (arena_bytes > UINT64_MAX - page) fail(M40_OUT_OF_MEMORY, "an arena of %llu bytes", static_cast<unsigned long long>(arena_bytes));
-    const uint64_t mapped_bytes = (arena_bytes + page - 1) / page * page;
+    constexpr uint64_t kv_block = 4096;
+    if (arena_bytes > UINT64_MAX - kv_block) fail(M40_OUT_OF_MEMORY, "an arena of %llu bytes", static_cast<unsigned long long>(arena_bytes));
+    const uint64_t mapped_bytes = (arena_bytes + kv_block - 1) / kv_block * kv_block;
     context->arenas.reserve(context->arenas.size() + 1);
     std::unique_ptr<m40_arena> created(new m40_arena);
     created->context = context;
@@ -42,7 +42,7 @@ extern "C" m40_status m40_arena_create(m40_context* context, uint64_t arena_byte
            static_cast<unsigned long long>(arena_bytes), strerror(errno));
     }
     created->memory = static_cast<uint8_t*>(memory);
-    // Fewer, larger pages where the system gives them; a hint, so its answer does not matter.
+    // Fewer, larger KV blocks where the system gives them; a hint, so its answer does not matter.
     madvise(memory, mapped_bytes, MADV_HUGEPAGE);
     *arena = created.get();
     context->arenas.push_back(std::move(created));

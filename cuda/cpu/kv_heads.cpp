@@ -29,9 +29,9 @@ void quantize_q8_0(const float* values, uint8_t* blocks, uint32_t n) {
 
 void KvHeads::write(uint32_t value, uint32_t kv_head, uint32_t position, const float* head) const {
   const m40_cache_desc& desc = cache_.desc;
-  const uint32_t slot = position & (desc.page_tokens - 1);
+  const uint32_t slot = position & (desc.kv_block_tokens - 1);
   const uint32_t n = value == k ? desc.head_dim[layer_] : desc.value_dim[layer_];
-  uint8_t* place = cache_.page(pages_[position >> page_shift_]) + heads_offset(value, kv_head) + slot * head_bytes(value);
+  uint8_t* place = cache_.kv_block(kv_blocks_[position >> page_shift_]) + heads_offset(value, kv_head) + slot * head_bytes(value);
   switch (desc.type) {
     case M40_TYPE_F32:
       memcpy(place, head, n * sizeof(float));

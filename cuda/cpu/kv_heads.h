@@ -1,4 +1,4 @@
-// K and V heads of one layer and one sequence in the cache's pages, in the cache's own type.
+// K and V heads of one layer and one sequence in the cache's KV blocks, in the cache's own type.
 #ifndef M40_REFERENCE_KV_HEADS_H
 #define M40_REFERENCE_KV_HEADS_H
 
@@ -14,14 +14,14 @@ class KvHeads {
   KvHeads(const Execution& execution, uint32_t layer, uint32_t sequence)
       : kernels_(execution.kernels),
         cache_(*execution.program.cache),
-        pages_(execution.step.pages_of(sequence, cache_.desc.group[layer])),
+        kv_blocks_(execution.step.kv_blocks_of(sequence, cache_.desc.group[layer])),
         place_(cache_.layers[layer]),
         layer_(layer),
-        page_shift_(static_cast<uint32_t>(__builtin_ctz(cache_.desc.page_tokens))) {}
+        page_shift_(static_cast<uint32_t>(__builtin_ctz(cache_.desc.kv_block_tokens))) {}
 
-  // The heads of K or V of a page of the sequence, one a token: head_bytes() apart.
-  const uint8_t* heads(uint32_t value, uint32_t kv_head, uint32_t page) const {
-    return cache_.page(pages_[page]) + heads_offset(value, kv_head);
+  // The heads of K or V of a KV block of the sequence, one a token: head_bytes() apart.
+  const uint8_t* heads(uint32_t value, uint32_t kv_head, uint32_t kv_block) const {
+    return cache_.kv_block(kv_blocks_[kv_block]) + heads_offset(value, kv_head);
   }
   uint64_t head_bytes(uint32_t value) const { return value == k ? place_.key_head_bytes : place_.value_head_bytes; }
 
@@ -56,12 +56,12 @@ class KvHeads {
 
  private:
   uint64_t heads_offset(uint32_t value, uint32_t kv_head) const {
-    return (value == k ? place_.keys : place_.values) + uint64_t{kv_head} * cache_.desc.page_tokens * head_bytes(value);
+    return (value == k ? place_.keys : place_.values) + uint64_t{kv_head} * cache_.desc.kv_block_tokens * head_bytes(value);
   }
 
   const Kernels& kernels_;
   const m40_cache& cache_;
-  const uint32_t* pages_;
+  const uint32_t* kv_blocks_;
   const CacheLayer& place_;
   uint32_t layer_;
   uint32_t page_shift_;

@@ -37,9 +37,9 @@ struct Tensor {
   const float* values() const { return reinterpret_cast<const float*>(data); }
 };
 
-// Where a layer's K and V of a page are, and how large.
+// Where a layer's K and V of a KV block are, and how large.
 struct CacheLayer {
-  uint64_t keys, values;                      // bytes from the page's start
+  uint64_t keys, values;                      // bytes from the KV block's start
   uint64_t key_head_bytes, value_head_bytes;  // from a head to that of the next token
 };
 
@@ -78,19 +78,19 @@ struct m40_arena : m40::Arena {
   void release();
 };
 
-// A page of a group is [its layers]: K [n_kv_heads][page_tokens] heads of head_dim values, then V of value_dim, but for
-// layers whose V are the first values of K. Behind the pages stand the slots, each [states].
+// A KV block of a group is [its layers]: K [n_kv_heads][kv_block_tokens] heads of head_dim values, then V of value_dim, but for
+// layers whose V are the first values of K. Behind the KV blocks stand the slots, each [states].
 struct m40_cache {
   m40_arena* arena;
   m40_cache_desc desc;
   uint8_t* memory;
-  uint64_t page_bytes;
+  uint64_t kv_block_bytes;
   m40::reference::CacheLayer layers[M40_MAX_CACHE_LAYERS];
   uint8_t* slots;
   uint64_t slot_bytes;
   uint64_t states[M40_MAX_STATES];  // in a slot
 
-  uint8_t* page(uint32_t index) const { return memory + index * page_bytes; }
+  uint8_t* kv_block(uint32_t index) const { return memory + index * kv_block_bytes; }
   uint8_t* slot(uint32_t index) const { return slots + index * slot_bytes; }
 };
 

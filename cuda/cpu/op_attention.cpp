@@ -1,5 +1,5 @@
-// Attention over the pages of a token's sequence, with a running softmax (Milakov and Gimelshein 2018): page by
-// page, so that the memory it takes does not grow with the context.
+// Attention over the KV blocks of a token's sequence, with a running softmax (Milakov and Gimelshein 2018): KV block by
+// KV block, so that the memory it takes does not grow with the context.
 #include <math.h>
 #include <string.h>
 
@@ -17,11 +17,11 @@ uint64_t first_seen(const m40_op_attention& op, uint32_t position) {
   return op.window != 0 && op.window < end ? end - op.window : 0;
 }
 
-// One head of one token. scores: page_tokens floats; converted: max(head_dim, value_dim) floats.
+// One head of one token. scores: kv_block_tokens floats; converted: max(head_dim, value_dim) floats.
 void attend(const Execution& execution, const m40_op_attention& op, uint64_t token, uint32_t head, float* scores, float* converted) {
   const Step& step = execution.step;
   const m40_cache& cache = *execution.program.cache;
-  const uint32_t page_tokens = cache.desc.page_tokens;
+  const uint32_t kv_block_tokens = cache.desc.kv_block_tokens;
   const KvHeads heads(execution, op.layer, step.sequences[token]);
   const uint32_t kv_head = head / (op.n_heads / op.n_kv_heads);
   const float* q = execution.row(op.q, token) + uint64_t{head} * op.head_dim;
@@ -34,12 +34,12 @@ void attend(const Execution& execution, const m40_op_attention& op, uint64_t tok
   const float* sinks = execution.vector(op.sinks);
   float largest = sinks == nullptr ? -INFINITY : sinks[head];
   double sum = largest == -INFINITY ? 0 : 1;
-  for (uint64_t page = start / page_tokens; page * page_tokens < end; page++) {
-    const uint64_t page_start = page * page_tokens;
+  for (uint64_t kv_block = start / kv_block_tokens; kv_block * kv_block_tokens < end; kv_block++) {
+    const uint64_t page_start = kv_block * kv_block_tokens;
     const uint32_t first = static_cast<uint32_t>(std::max(start, page_start) - page_start);
-    const uint32_t last = static_cast<uint32_t>(std::min(end, page_start + page_tokens) - page_start);
-    const uint8_t* keys = heads.heads(KvHeads::k, kv_head, static_cast<uint32_t>(page));
-    const uint8_t* values = heads.heads(KvHeads::v, kv_head, static_cast<uint32_t>(page));
+    const uint32_t last = static_cast<uint32_t>(std::min(end, page_start + kv_block_tokens) - page_start);
+    const uint8_t* keys = heads.heads(KvHeads::k, kv_head, static_cast<uint32_t>(kv_block));
+    const uint8_t* values = heads.heads(KvHeads::v, kv_head, static_cast<uint32_t>(kv_block));
     float page_largest = largest;
     for (uint32_t i = first; i < last; i++) {
       scores[i] = soft_capped(heads.dot(q, keys + i * heads.head_bytes(KvHeads::k), converted) * op.scale, op.softcap);
@@ -65,7 +65,7 @@ void attend(const Execution& execution, const m40_op_attention& op, uint64_t tok
 float soft_capped(float value, float softcap) { return softcap == 0 ? value : softcap * tanhf(value / softcap); }
 
 uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_cache_desc& cache) {
-  return (uint64_t{cache.page_tokens} + std::max(op.head_dim, op.value_dim)) * sizeof(float);
+  return (uint64_t{cache.kv_block_tokens} + std::max(op.head_dim, op.value_dim)) * sizeof(float);
 }
 
 void run_attention(const Execution& execution, const m40_op_attention& op) {

@@ -24,7 +24,7 @@
 
 namespace m40::emulation {
 
-// Only pages that are touched take memory; instrumented code needs large frames.
+// Only KV blocks that are touched take memory; instrumented code needs large frames.
 constexpr size_t stack_bytes = size_t{256} << 10;
 constexpr size_t guard_bytes = 4096;
 
@@ -163,7 +163,7 @@ Fiber::Fiber(Work work, void* argument)
     : work_(work), argument_(argument), pointer_(nullptr), caller_(nullptr), fake_stack_(nullptr), caller_bottom_(nullptr), caller_bytes_(0) {
   void* memory = mmap(nullptr, guard_bytes + stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  // A stack that overflows hits a page that may not be touched.
+  // A stack that overflows hits a KV block that may not be touched.
   mprotect(memory, guard_bytes, PROT_NONE);
   stack_ = static_cast<uint8_t*>(memory) + guard_bytes;
 #if defined(__x86_64__) || defined(__aarch64__)

@@ -24,10 +24,10 @@ size_t allocated_bytes[max_devices] = {};
 uint64_t n_allocations = 0;  // of device memory and page-locked host memory, since the library was loaded
 std::map<const void*, size_t> host_allocations;
 
-// A device's memory is that of pages, which other processes can have.
-size_t whole_pages(size_t n_bytes) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return (n_bytes + page - 1) / page * page;
+// A device's memory is that of KV blocks, which other processes can have.
+size_t whole_kv_blocks(size_t n_bytes) {
+  const auto kv_block = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return (n_bytes + kv_block - 1) / kv_block * kv_block;
 }
 
 bool is_page_locked(const void* memory) {
@@ -57,7 +57,7 @@ bool m40::emulation::take_memory(long long n_bytes) {
 size_t m40::emulation::allocation_bytes(void* memory) {
   const std::lock_guard<std::mutex> lock(mutex);
   const auto found = allocations.find(memory);
-  return found == allocations.end() ? 0 : whole_pages(found->second.n_bytes);
+  return found == allocations.end() ? 0 : whole_kv_blocks(found->second.n_bytes);
 }
 
 // For tests, which look it up themselves: no part of m40.h.
@@ -83,8 +83,8 @@ cudaError_t cudaMalloc(void** memory, size_t n_bytes) {
   size_t& taken = allocated_bytes[current_device()];
   if (n_bytes > memory_bytes() || taken > memory_bytes() - n_bytes) return remember(cudaErrorMemoryAllocation);
   void* allocated = nullptr;
-  const size_t whole = whole_pages(n_bytes);
-  if (posix_memalign(&allocated, whole_pages(1), whole) != 0) return remember(cudaErrorMemoryAllocation);
+  const size_t whole = whole_kv_blocks(n_bytes);
+  if (posix_memalign(&allocated, whole_kv_blocks(1), whole) != 0) return remember(cudaErrorMemoryAllocation);
   poison(static_cast<uint8_t*>(allocated) + n_bytes, whole - n_bytes);
   allocations[allocated] = {n_bytes, current_device()};
   n_allocations++;
@@ -102,8 +102,8 @@ cudaError_t cudaFree(void* memory) {
   const size_t n_bytes = found->second.n_bytes;
   allocated_bytes[found->second.device] -= n_bytes;
   allocations.erase(found);
-  unpoison_for_free(static_cast<uint8_t*>(memory) + n_bytes, whole_pages(n_bytes) - n_bytes);
-  forget_peers(memory, whole_pages(n_bytes));
+  unpoison_for_free(static_cast<uint8_t*>(memory) + n_bytes, whole_kv_blocks(n_bytes) - n_bytes);
+  forget_peers(memory, whole_kv_blocks(n_bytes));
   free(memory);
   return loss();
 }

@@ -1,4 +1,4 @@
-// What sequences keep: pages of K and V, slots of states, and their way to the host and back.
+// What sequences keep: KV blocks of K and V, slots of states, and their way to the host and back.
 #include "../ops/ops.h"
 #include "../common/checks.h"
 #include "device_objects.h"
@@ -14,7 +14,7 @@ using m40::cuda::placed_bytes;
 namespace {
 
 // offsets: of the layers, or nullptr.
-uint64_t padded_page_bytes(const m40_cache_desc& desc, uint64_t* offsets) {
+uint64_t padded_kv_block_bytes(const m40_cache_desc& desc, uint64_t* offsets) {
   m40::check_cache_desc(desc);
   return m40::cuda::align_up(m40::cuda::place_cache(desc, offsets));
 }
@@ -29,7 +29,7 @@ void check_cache(const m40_cache* cache) {
   if (!cache->arena->alive()) fail(M40_INVALID_ARGUMENT, "the cache's arena has been destroyed");
 }
 
-// Copies n pages or slots of each_bytes in their order and waits. Those that stand side by side go in one copy:
+// Copies n KV blocks or slots of each_bytes in their order and waits. Those that stand side by side go in one copy:
 // continues(first, i) says whether number i can be copied with those from first on.
 template <class Continues, class CopyRun>
 void copy_runs(const m40_cache* cache, const char* what, uint32_t n, uint64_t each_bytes, const Continues& continues, const CopyRun& copy_run) {
@@ -45,8 +45,8 @@ void copy_runs(const m40_cache* cache, const char* what, uint32_t n, uint64_t ea
 }
 
 template <class Continues, class CopyRun>
-void copy_pages(const m40_cache* cache, uint32_t n_pages, const Continues& continues, const CopyRun& copy_run) {
-  copy_runs(cache, "pages of the KV cache", n_pages, cache->page_bytes, continues, copy_run);
+void copy_kv_blocks(const m40_cache* cache, uint32_t n_kv_blocks, const Continues& continues, const CopyRun& copy_run) {
+  copy_runs(cache, "KV blocks of the KV cache", n_kv_blocks, cache->kv_block_bytes, continues, copy_run);
 }
 
 template <class Continues, class CopyRun>
@@ -54,20 +54,20 @@ void copy_slots(const m40_cache* cache, uint32_t n_slots, const Continues& conti
   copy_runs(cache, "slots of states", n_slots, cache->slot_bytes, continues, copy_run);
 }
 
-bool in_a_row(const uint32_t* pages, uint32_t first, uint32_t i) { return pages[i] == pages[first] + (i - first); }
+bool in_a_row(const uint32_t* kv_blocks, uint32_t first, uint32_t i) { return kv_blocks[i] == kv_blocks[first] + (i - first); }
 
 }  // namespace
 
-extern "C" m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc* desc, uint64_t* n_bytes, uint64_t* page_bytes,
+extern "C" m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc* desc, uint64_t* n_bytes, uint64_t* kv_block_bytes,
                                       uint64_t* slot_bytes, m40_error* error) {
   return guarded(error, [&] {
     require(context, "context");
     require(desc, "desc");
-    const uint64_t page_size = padded_page_bytes(*desc, nullptr);
+    const uint64_t page_size = padded_kv_block_bytes(*desc, nullptr);
     const uint64_t slot_size = padded_slot_bytes(*desc, nullptr);
     const uint64_t all = m40::checked_cache_bytes(*desc, page_size) + m40::checked_slots_bytes(*desc, slot_size);
     if (n_bytes != nullptr) *n_bytes = placed_bytes(all);
-    if (page_bytes != nullptr) *page_bytes = page_size;
+    if (kv_block_bytes != nullptr) *kv_block_bytes = page_size;
     if (slot_bytes != nullptr) *slot_bytes = slot_size;
   });
 }
@@ -78,12 +78,12 @@ extern "C" m40_status m40_cache_create(m40_arena* arena, const m40_cache_desc* d
     require(desc, "desc");
     require(cache, "cache");
     std::unique_ptr<m40_cache> created(new m40_cache{arena, *desc, nullptr, 0, {}, nullptr, 0, {}});
-    created->page_bytes = padded_page_bytes(*desc, created->layer_offsets);
+    created->kv_block_bytes = padded_kv_block_bytes(*desc, created->layer_offsets);
     created->slot_bytes = padded_slot_bytes(*desc, created->state_offsets);
-    const uint64_t pages_bytes = m40::checked_cache_bytes(*desc, created->page_bytes);
-    const uint64_t n_bytes = pages_bytes + m40::checked_slots_bytes(*desc, created->slot_bytes);
+    const uint64_t kv_blocks_bytes = m40::checked_cache_bytes(*desc, created->kv_block_bytes);
+    const uint64_t n_bytes = kv_blocks_bytes + m40::checked_slots_bytes(*desc, created->slot_bytes);
     created->memory = arena->next(placed_bytes(n_bytes), "a KV cache");
-    created->slots = created->memory + pages_bytes;
+    created->slots = created->memory + kv_blocks_bytes;
     auto& caches = arena->context->caches;
     caches.reserve(caches.size() + 1);
     m40_context* context = arena->context;
@@ -99,47 +99,47 @@ extern "C" m40_status m40_cache_create(m40_arena* arena, const m40_cache_desc* d
   });
 }
 
-extern "C" m40_status m40_cache_copy_pages(m40_cache* cache, const uint32_t* from, const uint32_t* to, uint32_t n_pages,
+extern "C" m40_status m40_cache_copy_kv_blocks(m40_cache* cache, const uint32_t* from, const uint32_t* to, uint32_t n_kv_blocks,
                                            m40_error* error) {
   return guarded(error, [&] {
     check_cache(cache);
-    m40::check_pages(cache->desc, from, n_pages, "from");
-    m40::check_pages(cache->desc, to, n_pages, "to");
+    m40::check_kv_blocks(cache->desc, from, n_kv_blocks, "from");
+    m40::check_kv_blocks(cache->desc, to, n_kv_blocks, "to");
     // Copies are made in their order, so a run must not write what it still has to read.
     const auto apart = [&](uint32_t i) { return from[i] > to[i] ? from[i] - to[i] : to[i] - from[i]; };
     const auto continues = [&](uint32_t first, uint32_t i) {
       return in_a_row(from, first, i) && in_a_row(to, first, i) && i - first < apart(first);
     };
-    copy_pages(cache, n_pages, continues, [&](uint32_t i, uint64_t run_bytes, cudaStream_t stream) {
+    copy_kv_blocks(cache, n_kv_blocks, continues, [&](uint32_t i, uint64_t run_bytes, cudaStream_t stream) {
       if (from[i] == to[i]) return cudaSuccess;
-      return cudaMemcpyAsync(cache->page(to[i]), cache->page(from[i]), run_bytes, cudaMemcpyDeviceToDevice, stream);
+      return cudaMemcpyAsync(cache->kv_block(to[i]), cache->kv_block(from[i]), run_bytes, cudaMemcpyDeviceToDevice, stream);
     });
   });
 }
 
-extern "C" m40_status m40_cache_save_pages(m40_cache* cache, const uint32_t* pages, uint32_t n_pages, void* memory,
+extern "C" m40_status m40_cache_save_kv_blocks(m40_cache* cache, const uint32_t* kv_blocks, uint32_t n_kv_blocks, void* memory,
                                            uint64_t n_bytes, m40_error* error) {
   return guarded(error, [&] {
     check_cache(cache);
-    m40::check_pages(cache->desc, pages, n_pages, "pages");
-    m40::check_page_memory(cache->page_bytes, memory, n_bytes, n_pages);
-    const auto continues = [&](uint32_t first, uint32_t i) { return in_a_row(pages, first, i); };
-    copy_pages(cache, n_pages, continues, [&](uint32_t i, uint64_t run_bytes, cudaStream_t stream) {
-      return cudaMemcpyAsync(static_cast<uint8_t*>(memory) + i * cache->page_bytes, cache->page(pages[i]), run_bytes,
+    m40::check_kv_blocks(cache->desc, kv_blocks, n_kv_blocks, "pages");
+    m40::check_kv_block_memory(cache->kv_block_bytes, memory, n_bytes, n_kv_blocks);
+    const auto continues = [&](uint32_t first, uint32_t i) { return in_a_row(kv_blocks, first, i); };
+    copy_kv_blocks(cache, n_kv_blocks, continues, [&](uint32_t i, uint64_t run_bytes, cudaStream_t stream) {
+      return cudaMemcpyAsync(static_cast<uint8_t*>(memory) + i * cache->kv_block_bytes, cache->kv_block(kv_blocks[i]), run_bytes,
                              cudaMemcpyDeviceToHost, stream);
     });
   });
 }
 
-extern "C" m40_status m40_cache_restore_pages(m40_cache* cache, const uint32_t* pages, uint32_t n_pages, const void* memory,
+extern "C" m40_status m40_cache_restore_kv_blocks(m40_cache* cache, const uint32_t* kv_blocks, uint32_t n_kv_blocks, const void* memory,
                                               uint64_t n_bytes, m40_error* error) {
   return guarded(error, [&] {
     check_cache(cache);
-    m40::check_pages(cache->desc, pages, n_pages, "pages");
-    m40::check_page_memory(cache->page_bytes, memory, n_bytes, n_pages);
-    const auto continues = [&](uint32_t first, uint32_t i) { return in_a_row(pages, first, i); };
-    copy_pages(cache, n_pages, continues, [&](uint32_t i, uint64_t run_bytes, cudaStream_t stream) {
-      return cudaMemcpyAsync(cache->page(pages[i]), static_cast<const uint8_t*>(memory) + i * cache->page_bytes, run_bytes,
+    m40::check_kv_blocks(cache->desc, kv_blocks, n_kv_blocks, "pages");
+    m40::check_kv_block_memory(cache->kv_block_bytes, memory, n_bytes, n_kv_blocks);
+    const auto continues = [&](uint32_t first, uint32_t i) { return in_a_row(kv_blocks, first, i); };
+    copy_kv_blocks(cache, n_kv_blocks, continues, [&](uint32_t i, uint64_t run_bytes, cudaStream_t stream) {
+      return cudaMemcpyAsync(cache->kv_block(kv_blocks[i]), static_cast<const uint8_t*>(memory) + i * cache->kv_block_bytes, run_bytes,
                              cudaMemcpyHostToDevice, stream);
     });
   });

@@ -85,7 +85,7 @@ enum class Fusion : uint8_t {
 // Throws where there is no such device, or it is too old for the kernels.
 void check_usable(uint32_t device);
 
-// Page-locked host memory. Freeing waits for the device: where it hangs, it is left to the end of the process.
+// KV block-locked host memory. Freeing waits for the device: where it hangs, it is left to the end of the process.
 class HostMemory {
  public:
   HostMemory(const DeviceWatch& watch, uint64_t n_bytes);
@@ -122,13 +122,13 @@ struct m40_cache {
   m40_arena* arena;
   m40_cache_desc desc;
   uint8_t* memory;
-  uint64_t page_bytes;
-  uint64_t layer_offsets[M40_MAX_CACHE_LAYERS];  // in a page
-  uint8_t* slots;                                // behind the pages
+  uint64_t kv_block_bytes;
+  uint64_t layer_offsets[M40_MAX_CACHE_LAYERS];  // in a KV block
+  uint8_t* slots;                                // behind the KV blocks
   uint64_t slot_bytes;
   uint64_t state_offsets[M40_MAX_STATES];        // in a slot
 
-  uint8_t* page(uint32_t index) const { return memory + index * page_bytes; }
+  uint8_t* kv_block(uint32_t index) const { return memory + index * kv_block_bytes; }
   uint8_t* slot(uint32_t index) const { return slots + index * slot_bytes; }
 };
 

@@ -6,7 +6,7 @@
 // Where the kernel that stays had to leave for others, the step that it has not done is launched, and so are those behind it;
 // where it has done all, the run is over.
 // Where the last row ends by a token, the step behind it may be there already: its entries say that all rows have ended. What
-// was drawn is told before it, but the run is over behind it, as it still uses the pages and slots of its sequences, which
+// was drawn is told before it, but the run is over behind it, as it still uses the KV blocks and slots of its sequences, which
 // somebody in another lane may get then.
 #include <string.h>
 

@@ -74,7 +74,7 @@ class OperationArgs : protected StepOperands {
     args.sinks = vector(op.sinks);
     args.output = buffer(op.output);
     args.output_stride = stride(op.output);
-    const uint64_t positions = uint64_t{program_.limits.limits.n_sequence_pages} * cache_.desc->page_tokens;
+    const uint64_t positions = uint64_t{program_.limits.limits.n_sequence_kv_blocks} * cache_.desc->kv_block_tokens;
     args.max_positions = positions > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(positions);
     args.decode_rows = attention_decode_rows(program_.limits.limits);
     args.op = op;

@@ -12,14 +12,14 @@ uint64_t mask_words(const m40_limits& limits) { return (uint64_t{limits.n_vocab}
 
 // Bytes from the input's start.
 struct Places {
-  uint64_t tokens, positions, sequences, page_table, sequence_rows, tiles, outputs, sampling, rest;
+  uint64_t tokens, positions, sequences, kv_block_table, sequence_rows, tiles, outputs, sampling, rest;
 
   explicit Places(const StepShape& shape) {
     tokens = 0;
     positions = tokens + uint64_t{4} * shape.n_tokens;
     sequences = positions + uint64_t{4} * shape.n_tokens;
-    page_table = sequences + uint64_t{4} * shape.n_tokens;
-    sequence_rows = (page_table + uint64_t{4} * shape.n_sequences * shape.n_groups * shape.page_stride + 15) / 16 * 16;
+    kv_block_table = sequences + uint64_t{4} * shape.n_tokens;
+    sequence_rows = (kv_block_table + uint64_t{4} * shape.n_sequences * shape.n_groups * shape.kv_block_stride + 15) / 16 * 16;
     tiles = sequence_rows + (shape.states ? sizeof(SequenceRows) * shape.n_sequences : 0);
     outputs = tiles + sizeof(SequenceTile) * shape.n_tiles();
     sampling = outputs + uint64_t{4} * shape.n_outputs;
@@ -66,10 +66,10 @@ m40_sampling greedy() {
 
 StepShape shape_of(const Step& step, const StepLimits& limits) {
   StepShape shape = {step.n_tokens, step.n_sequences, step.n_outputs, step.n_decode, step.n_groups, 0, 1, step.hidden, step.shaped, limits.n_slots != 0, step.prefill_share};
-  if (limits.page_tokens != 0) {
+  if (limits.kv_block_tokens != 0) {
     uint32_t stride = 16;
-    while (stride < step.page_stride) stride *= 2;
-    shape.page_stride = std::max(step.page_stride, std::min(stride, limits.limits.n_sequence_pages));
+    while (stride < step.kv_block_stride) stride *= 2;
+    shape.kv_block_stride = std::max(step.kv_block_stride, std::min(stride, limits.limits.n_sequence_kv_blocks));
   }
   uint32_t tokens = 0;
   for (uint32_t t = 0; t < step.n_tokens; t++) {
@@ -80,7 +80,7 @@ StepShape shape_of(const Step& step, const StepLimits& limits) {
 }
 
 uint64_t input_bytes(const m40_limits& limits, uint32_t n_groups, bool states) {
-  const StepShape largest = {limits.n_tokens, limits.n_sequences, limits.n_outputs, 0, n_groups, limits.n_sequence_pages, 0, false, false, states, all_places};
+  const StepShape largest = {limits.n_tokens, limits.n_sequences, limits.n_outputs, 0, n_groups, limits.n_sequence_kv_blocks, 0, false, false, states, all_places};
   return Places(largest).rest + limits.step_bytes + 16;
 }
 
@@ -96,14 +96,14 @@ void write_input(const Step& step, const StepShape& shape, const m40_step_header
   copy(places.tokens, step.tokens, uint64_t{4} * step.n_tokens);
   copy(places.positions, step.positions, uint64_t{4} * step.n_tokens);
   copy(places.sequences, step.sequences, uint64_t{4} * step.n_tokens);
-  if (shape.page_stride != 0) {
+  if (shape.kv_block_stride != 0) {
     for (uint64_t i = 0; i < uint64_t{step.n_sequences} * step.n_groups; i++) {
-      const uint64_t row = places.page_table + uint64_t{4} * i * shape.page_stride;
-      copy(row, step.page_table + i * step.page_stride, uint64_t{4} * step.page_stride);
-      memset(memory + row + uint64_t{4} * step.page_stride, 0, uint64_t{4} * (shape.page_stride - step.page_stride));
+      const uint64_t row = places.kv_block_table + uint64_t{4} * i * shape.kv_block_stride;
+      copy(row, step.kv_block_table + i * step.kv_block_stride, uint64_t{4} * step.kv_block_stride);
+      memset(memory + row + uint64_t{4} * step.kv_block_stride, 0, uint64_t{4} * (shape.kv_block_stride - step.kv_block_stride));
     }
   }
-  const uint64_t tables = places.page_table + uint64_t{4} * step.n_sequences * step.n_groups * shape.page_stride;
+  const uint64_t tables = places.kv_block_table + uint64_t{4} * step.n_sequences * step.n_groups * shape.kv_block_stride;
   memset(memory + tables, 0, places.sequence_rows - tables);
   if (shape.states) {
     write_sequences(step, shape, reinterpret_cast<SequenceRows*>(memory + places.sequence_rows), reinterpret_cast<SequenceTile*>(memory + places.tiles));
@@ -134,11 +134,11 @@ StepView view_input(const StepShape& shape, const m40_limits& limits, uint8_t* m
   view.n_outputs = shape.n_outputs;
   view.n_decode = shape.n_decode;
   view.n_groups = shape.n_groups;
-  view.page_stride = shape.page_stride;
+  view.kv_block_stride = shape.kv_block_stride;
   view.tokens = reinterpret_cast<const int32_t*>(memory + places.tokens);
   view.positions = reinterpret_cast<const uint32_t*>(memory + places.positions);
   view.sequences = reinterpret_cast<const uint32_t*>(memory + places.sequences);
-  view.page_table = reinterpret_cast<const uint32_t*>(memory + places.page_table);
+  view.kv_block_table = reinterpret_cast<const uint32_t*>(memory + places.kv_block_table);
   view.outputs = reinterpret_cast<const uint32_t*>(memory + places.outputs);
   view.sampling = reinterpret_cast<const m40_sampling*>(memory + places.sampling);
   view.token_counts = reinterpret_cast<const m40_token_count*>(memory + places.rest);

@@ -19,7 +19,7 @@ struct StepShape {
   uint32_t n_outputs;
   uint32_t n_decode;
   uint32_t n_groups;  // of the KV cache: always a program's
-  uint32_t page_stride;
+  uint32_t kv_block_stride;
   uint32_t most_tokens;
   bool hidden;  // hidden states are wanted: they are written where they would not have to be
   bool shaped;  // there are shaped draws, which take a launch of their own
@@ -29,11 +29,11 @@ struct StepShape {
   // Tiles of sequence_tile_rows that any sequences of so many rows are cut into, at most.
   uint64_t n_tiles() const { return states ? (n_tokens + uint64_t{n_sequences} * (sequence_tile_rows - 1)) / sequence_tile_rows : 0; }
 
-  auto key() const { return std::make_tuple(n_tokens, n_sequences, n_outputs, n_decode, page_stride, most_tokens, hidden, shaped); }
+  auto key() const { return std::make_tuple(n_tokens, n_sequences, n_outputs, n_decode, kv_block_stride, most_tokens, hidden, shaped); }
   bool operator<(const StepShape& other) const { return key() < other.key(); }
 };
 
-// The page stride is rounded up, so that few shapes are met as sequences grow.
+// The KV block stride is rounded up, so that few shapes are met as sequences grow.
 StepShape shape_of(const Step& step, const StepLimits& limits);
 
 // Bytes of the input of any step within the limits. n_groups: of the KV cache. states: the program has some.

@@ -17,7 +17,7 @@ class StepOperands {
     results_ = reinterpret_cast<StepResults*>(memory(program.plan.results));
     if (program.cache != nullptr) {
       const m40_cache& cache = *program.cache;
-      cache_ = {cache.memory, cache.page_bytes, &cache.desc, cache.layer_offsets};
+      cache_ = {cache.memory, cache.kv_block_bytes, &cache.desc, cache.layer_offsets};
     }
   }
 

@@ -32,7 +32,7 @@
 //   not all up to the end.
 // - weight: the index of a tensor, a vector [columns], a matrix [rows, columns] or [experts, rows, columns]; `any`: that
 //   many as there are.
-// - state: the index of a state of so many values. layer: that of a layer of the cache, whose pages are used.
+// - state: the index of a state of so many values. layer: that of a layer of the cache, whose KV blocks are used.
 // - `or none`: M40_NONE is allowed. `where`: nobody looks at the field otherwise.
 // A count is made of the record's own fields. Of arrays the first n_weights elements count: `i` is an element's number,
 // `most` the largest of all, `total` their sum.
@@ -196,7 +196,7 @@ typedef struct m40_device_health {
   uint32_t ecc_next;                  // whether it will be after the next restart
   uint32_t retired_pages;             // for many corrected errors
   uint32_t retired_pages_uncorrected; // for an uncorrected one
-  uint32_t retirement_pending;        // 1 where pages are to be retired at the next restart
+  uint32_t retirement_pending;        // 1 where KV blocks are to be retired at the next restart
   uint32_t pcie_generation;           // now: it falls when the device is idle
   uint32_t pcie_width;
   uint32_t pcie_max_generation;       // that card and slot have in common
@@ -372,9 +372,9 @@ M40_API m40_status m40_tensor_read(m40_context* context, uint32_t tensor, uint64
 
 // ---- what sequences keep: KV cache and states -------------------------------------------------------
 
-// Layers that store K and V, in groups, and one pool of pages for all of them: a page holds K and V of every layer of
-// one group for page_tokens tokens, and any page can serve any group, as all are as large as the largest group's. Layers
-// that attend to a window alone are best in groups of their own: a sequence then needs no page behind the window.
+// Layers that store K and V, in groups, and one pool of KV blocks for all of them: a KV block holds K and V of every layer of
+// one group for kv_block_tokens tokens, and any KV block can serve any group, as all are as large as the largest group's. Layers
+// that attend to a window alone are best in groups of their own: a sequence then needs no KV block behind the window.
 //
 // And states: what layers keep of a sequence that does not grow with it, of a fixed number of floats each. All states of
 // one sequence lie in one slot. A step names for each sequence the slot that its states are read from and the one that
@@ -382,10 +382,10 @@ M40_API m40_status m40_tensor_read(m40_context* context, uint32_t tensor, uint64
 // own affair.
 typedef struct m40_cache_desc {
   uint32_t n_layers;     // up to M40_MAX_CACHE_LAYERS; layers that attend to another's K and V are not counted. 0, and no
-                         // groups and pages either, for a program without attention, which has states
+                         // groups and KV blocks either, for a program without attention, which has states
   uint32_t n_groups;     // up to M40_MAX_CACHE_GROUPS, each with a layer at least
-  uint32_t page_tokens;  // a power of two
-  uint32_t n_pages;
+  uint32_t kv_block_tokens;  // a power of two
+  uint32_t n_kv_blocks;
   m40_tensor_type type;  // M40_TYPE_F32, M40_TYPE_F16 or M40_TYPE_Q8_0
   uint32_t n_kv_heads[M40_MAX_CACHE_LAYERS];
   uint32_t head_dim[M40_MAX_CACHE_LAYERS];   // of K
@@ -396,20 +396,20 @@ typedef struct m40_cache_desc {
   uint32_t state_values[M40_MAX_STATES];     // floats of each state of one sequence
 } m40_cache_desc;
 
-// Bytes of all pages and slots in an arena, and those of one page and of one slot in host memory (0 where there are none).
+// Bytes of all KV blocks and slots in an arena, and those of one KV block and of one slot in host memory (0 where there are none).
 //@ a KV cache
-M40_API m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc* desc, uint64_t* n_bytes, uint64_t* page_bytes, uint64_t* slot_bytes, m40_error* error);
+M40_API m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc* desc, uint64_t* n_bytes, uint64_t* kv_block_bytes, uint64_t* slot_bytes, m40_error* error);
 //@ a KV cache
 M40_API m40_status m40_cache_create(m40_arena* arena, const m40_cache_desc* desc, m40_cache** cache, m40_error* error);
 // The five below wait until their copies are made, and may take seconds: no step may be under way on the context.
-// Copies page from[i] to page to[i].
-//@ pages of the KV cache, waits
-M40_API m40_status m40_cache_copy_pages(m40_cache* cache, const uint32_t* from, const uint32_t* to, uint32_t n_pages, m40_error* error);
-// Copies pages to host memory and back, bit for bit, page_bytes each, in the order given.
-//@ pages of the KV cache, waits
-M40_API m40_status m40_cache_save_pages(m40_cache* cache, const uint32_t* pages, uint32_t n_pages, void* memory, uint64_t n_bytes, m40_error* error);
-//@ pages of the KV cache, waits
-M40_API m40_status m40_cache_restore_pages(m40_cache* cache, const uint32_t* pages, uint32_t n_pages, const void* memory, uint64_t n_bytes, m40_error* error);
+// Copies KV block from[i] to KV block to[i].
+//@ KV blocks of the KV cache, waits
+M40_API m40_status m40_cache_copy_kv_blocks(m40_cache* cache, const uint32_t* from, const uint32_t* to, uint32_t n_kv_blocks, m40_error* error);
+// Copies KV blocks to host memory and back, bit for bit, kv_block_bytes each, in the order given.
+//@ KV blocks of the KV cache, waits
+M40_API m40_status m40_cache_save_kv_blocks(m40_cache* cache, const uint32_t* kv_blocks, uint32_t n_kv_blocks, void* memory, uint64_t n_bytes, m40_error* error);
+//@ KV blocks of the KV cache, waits
+M40_API m40_status m40_cache_restore_kv_blocks(m40_cache* cache, const uint32_t* kv_blocks, uint32_t n_kv_blocks, const void* memory, uint64_t n_bytes, m40_error* error);
 // The same of slots, slot_bytes each.
 //@ slots of states, waits
 M40_API m40_status m40_cache_save_slots(m40_cache* cache, const uint32_t* slots, uint32_t n_slots, void* memory, uint64_t n_bytes, m40_error* error);
@@ -786,9 +786,9 @@ typedef struct m40_op {
 
 // Which steps of a context follow each other. Two programs of different lanes over the same weights and KV cache may have a
 // step under way each, begun in any order and from two threads: neither waits for the other, and where both have work the
-// device does that of M40_LANE_MAIN first. Nothing orders their reads and writes of pages and slots, nor those of a step in
+// device does that of M40_LANE_MAIN first. Nothing orders their reads and writes of KV blocks and slots, nor those of a step in
 // M40_LANE_PROMPTS and of m40_cache_*: what one writes, the other may neither read nor write until it is over, but for
-// copies of pages, which may read rows of a page while others of it are written. No upload may be under way. Only GPUs have
+// copies of KV blocks, which may read rows of a KV block while others of it are written. No upload may be under way. Only GPUs have
 // M40_LANE_PROMPTS; a CPU's steps would share its processors.
 typedef uint32_t m40_lane;
 enum {
@@ -801,7 +801,7 @@ typedef struct m40_limits {
   uint32_t n_tokens;
   uint32_t n_sequences;
   uint32_t n_outputs;
-  uint32_t n_sequence_pages;  // pages of one sequence in a group; not looked at where there are no layers
+  uint32_t n_sequence_kv_blocks;  // KV blocks of one sequence in a group; not looked at where there are no layers
   uint32_t n_vocab;
   m40_lane lane;
   uint64_t step_bytes;        // of m40_step's input block
@@ -865,7 +865,7 @@ M40_API m40_status m40_buffer_read(m40_program* program, uint32_t buffer, void* 
 // sequence stand at consecutive positions. The others are chunks of prompts, whose results do not depend on the
 // cutting. All of a sequence's rows in a step are of one kind.
 //
-// The page table says for each sequence and group of the cache which pages hold its tokens, page_tokens each, from its
+// The block table says for each sequence and group of the cache which KV blocks hold its tokens, kv_block_tokens each, from its
 // first one on. Looked at are those that the sequence's tokens in this step are written to, and those that they attend to
 // in any layer of the group, by the windows of the program's attention operations; the others, before and behind, may be
 // M40_NONE.
@@ -879,11 +879,11 @@ typedef struct m40_step_header {
   uint32_t n_sequences;
   uint32_t n_outputs;
   uint32_t n_decode;
-  uint32_t page_stride;      // entries of the page table for a sequence and group
+  uint32_t kv_block_stride;      // entries of the block table for a sequence and group
   uint32_t tokens;           // -> int32 [n_tokens]
   uint32_t positions;        // -> uint32 [n_tokens]
-  uint32_t sequences;        // -> uint32 [n_tokens]: rows of the page table
-  uint32_t page_table;       // -> uint32 [n_sequences, n_groups, page_stride]
+  uint32_t sequences;        // -> uint32 [n_tokens]: rows of the block table
+  uint32_t kv_block_table;       // -> uint32 [n_sequences, n_groups, kv_block_stride]
   uint32_t outputs;          // -> m40_output [n_outputs], their rows rising
   uint32_t sampling;         // -> m40_sampling [n_outputs]; those of other kinds than sample are not looked at
   uint32_t token_counts;     // -> m40_token_count [n_token_counts]
@@ -1036,8 +1036,8 @@ M40_API m40_status m40_step_profile(m40_program* program, const void* block, uin
 // what is drawn, and looks for tokens that end a row. Everything else of the block is the same in all steps. What is drawn
 // is what steps of their own would draw, bit for bit.
 //
-// The block is that of a step of decode rows alone, one a sequence, with an output of kind sample each. The page table has
-// the pages of all steps: a row is computed up to its first position + its n_tokens - 1, or n_steps - 1 where that is less.
+// The block is that of a step of decode rows alone, one a sequence, with an output of kind sample each. The block table has
+// the KV blocks of all steps: a row is computed up to its first position + its n_tokens - 1, or n_steps - 1 where that is less.
 // Counts of tokens and mirostat change with each token: blocks with these are refused.
 //
 // States go on where they are: the first step reads and writes the slots that the block names, each further one reads and

@@ -16,8 +16,8 @@ struct AttentionKernelArgs {
   uint32_t output_stride;
   const uint32_t* positions;
   const uint32_t* sequences;
-  const uint32_t* page_table;
-  uint32_t page_stride;
+  const uint32_t* kv_block_table;
+  uint32_t kv_block_stride;
   uint32_t group;        // query heads of a KV head
   uint32_t head_tiles;   // thread blocks that share a KV head's query heads
   uint32_t window;       // 0: none

@@ -10,7 +10,7 @@ namespace m40::cuda {
 constexpr uint32_t decode_chunk = 128;       // positions of the smallest chunk
 constexpr uint32_t decode_most_chunks = 64;  // of a sequence
 constexpr uint32_t decode_whole_rounds = 48;  // the same, of rows that are not long: blocks that an M40 has at a time
-constexpr uint32_t decode_chunk_unit = 64;    // positions: runs of all shapes begin inside a chunk where a page's do
+constexpr uint32_t decode_chunk_unit = 64;    // positions: runs of all shapes begin inside a chunk where a KV block's do
 
 // Floats of a chunk's partial results, of so many heads: sums [heads][padded], then largest score and sum of weights
 // [heads][2]. Rounded up, so that four can be read at a time. padded: the head dimension, a multiple of 8.

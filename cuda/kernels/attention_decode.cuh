@@ -227,14 +227,14 @@ __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args
   if (block.x >= positions.n_chunks) return;
   const DecodeHeads<Heads> heads = {args, block};
   const uint32_t head_dim = args.cache.head_dim, padded = padded_head_dim(head_dim), warp = threadIdx.x / 32;
-  const uint32_t* pages = args.page_table + uint64_t{args.sequences[block.z]} * args.page_stride;
+  const uint32_t* kv_blocks = args.kv_block_table + uint64_t{args.sequences[block.z]} * args.kv_block_stride;
   const DecodeLane<Lanes> lane;
   // Lanes beyond the row read its start: their queries are 0.
-  const DecodeReader<Type, Lanes, Heads> reader = {args.cache, positions, pages, heads.kv_head(), min(static_cast<uint32_t>(Shape::keys), args.cache.page_tokens),
+  const DecodeReader<Type, Lanes, Heads> reader = {args.cache, positions, kv_blocks, heads.kv_head(), min(static_cast<uint32_t>(Shape::keys), args.cache.kv_block_tokens),
                                                    lane.row, lane.d < padded ? lane.d : 0};
   // On their way while the queries are taken.
   if constexpr (Shape::prefetches) reader.prefetch_first_runs(block.x, warp);
-  take_queries<Type, Shape>(args, heads, positions, block, grid, pages, shared.queries, shared.work);
+  take_queries<Type, Shape>(args, heads, positions, block, grid, kv_blocks, shared.queries, shared.work);
   HeldQueries<Shape, Heads> held;
   hold_queries<Shape, Heads>(shared.queries, lane.d, held);
   DecodeKeys<Type, Lanes, Heads> keys;
@@ -251,54 +251,54 @@ __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args
     if constexpr (Shape::spreads_keys) {
       typename DecodeKeys<Type, Lanes, Heads>::Rows k;
       keys.clear();
-      // Pages are looked up a run before they are needed.
-      uint32_t page = 0;
+      // KV blocks are looked up a run before they are needed.
+      uint32_t kv_block = 0;
       if (run < chunk_end) {
-        const uint8_t* first = reader.page_of(run);
+        const uint8_t* first = reader.kv_block_of(run);
         reader.load_shares(run, first, keys, offsets, k);
         reader.load_values(run, first, v);
-        if (run + stride < chunk_end) page = reader.page_number(run + stride);
+        if (run + stride < chunk_end) kv_block = reader.kv_block_number(run + stride);
       }
       while (run < chunk_end) {
         const uint32_t next = run + stride, second = next + stride;
         const bool more = next < chunk_end;
-        uint32_t second_page = 0;
-        if (second < chunk_end) second_page = reader.page_number(second);
+        uint32_t second_kv_block = 0;
+        if (second < chunk_end) second_kv_block = reader.kv_block_number(second);
         float products[DecodeKeys<Type, Lanes, Heads>::Keys::places];
         keys.multiply(k, shared.queries, products);
         // On its way while this run is finished.
-        const uint8_t* next_page = reader.page_at(page);
-        if (more) reader.load_shares(next, next_page, keys, offsets, k);
+        const uint8_t* next_kv_block = reader.kv_block_at(kv_block);
+        if (more) reader.load_shares(next, next_kv_block, keys, offsets, k);
         const bool shrunk = keys.weigh(args, positions, run, reader.run_keys, products, weights, shrinks);
         __syncwarp();
         add_values<Type, Lanes, Heads>(v, weights, shrinks, shrunk, lane, sums);
-        if (more) reader.load_values(next, next_page, v);
-        if (Shape::prefetches && second < chunk_end) reader.prefetch(second, reader.page_at(second_page));
-        page = second_page;
+        if (more) reader.load_values(next, next_kv_block, v);
+        if (Shape::prefetches && second < chunk_end) reader.prefetch(second, reader.kv_block_at(second_kv_block));
+        kv_block = second_kv_block;
         run = next;
         __syncwarp();
       }
     } else {
       KvValues<Type> k[Shape::batch];
-      const uint8_t* page = nullptr;
+      const uint8_t* kv_block = nullptr;
       if (Shape::reads_ahead && run < chunk_end) {
-        page = reader.page_of(run);
-        reader.load_both(run, page, k, v);
+        kv_block = reader.kv_block_of(run);
+        reader.load_both(run, kv_block, k, v);
       }
       while (run < chunk_end) {
         const uint32_t next = run + stride;
         if (!Shape::reads_ahead) {
-          reader.load_both(run, reader.page_of(run), k, v);
+          reader.load_both(run, reader.kv_block_of(run), k, v);
         } else if (next < chunk_end) {
-          page = reader.page_of(next);
+          kv_block = reader.kv_block_of(next);
         }
         multiply_keys<Type, Lanes, Heads>(k, held, shared.queries, lane, weights);
         __syncwarp();
-        if (Shape::reads_ahead && next < chunk_end) reader.load_keys(next, page, k);
+        if (Shape::reads_ahead && next < chunk_end) reader.load_keys(next, kv_block, k);
         weigh_run<Shape::keys>(args, positions, run, reader.run_keys, lane.index, weights, shrinks, sums);
         __syncwarp();
         add_values<Type, Lanes, Heads>(v, weights, shrinks, true, lane, sums);
-        if (Shape::reads_ahead && next < chunk_end) reader.load_values(next, page, v);
+        if (Shape::reads_ahead && next < chunk_end) reader.load_values(next, kv_block, v);
         run = next;
         __syncwarp();
       }

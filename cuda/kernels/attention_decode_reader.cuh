@@ -22,18 +22,18 @@ struct DecodeReader {
   using Rows = KvValues<Type>[Shape::batch];
   const CacheLayer& cache;
   const DecodePositions& positions;
-  const uint32_t* pages;  // of the sequence
+  const uint32_t* kv_blocks;  // of the sequence
   uint32_t kv_head;
-  uint32_t run_keys;      // positions of a run: it is inside a page
+  uint32_t run_keys;      // positions of a run: it is inside a KV block
   uint32_t row;           // the lane's, of those that the warp reads at a time
   uint32_t d;             // the first of the lane's 8 dimensions
 
-  __device__ __forceinline__ uint32_t page_number(uint32_t run) const { return pages[run >> cache.page_shift]; }
-  __device__ __forceinline__ const uint8_t* page_at(uint32_t number) const { return cache.keys + number * cache.page_bytes; }
-  __device__ __forceinline__ const uint8_t* page_of(uint32_t run) const { return page_at(page_number(run)); }
+  __device__ __forceinline__ uint32_t kv_block_number(uint32_t run) const { return kv_blocks[run >> cache.page_shift]; }
+  __device__ __forceinline__ const uint8_t* kv_block_at(uint32_t number) const { return cache.keys + number * cache.kv_block_bytes; }
+  __device__ __forceinline__ const uint8_t* kv_block_of(uint32_t run) const { return kv_block_at(kv_block_number(run)); }
 
   __device__ __forceinline__ uint32_t chunk_end(uint32_t chunk) const { return min(positions.first + (chunk + 1) * positions.chunk, positions.end); }
-  // A warp's first run in a chunk. Those before the window are passed over: their pages may be another sequence's by now.
+  // A warp's first run in a chunk. Those before the window are passed over: their KV blocks may be another sequence's by now.
   __device__ __forceinline__ uint32_t first_run(uint32_t chunk, uint32_t warp) const {
     uint32_t run = positions.first + chunk * positions.chunk + warp * run_keys;
     while (run + run_keys <= positions.start) run += Shape::warps * run_keys;
@@ -42,14 +42,14 @@ struct DecodeReader {
 
   // The lane's share of a run's rows of K, for heads whose queries are shared.
   template <class DecodeKeys>
-  __device__ __forceinline__ void load_shares(uint32_t run, const uint8_t* page, const DecodeKeys& keys, const KeyOffsets<Type, Lanes, Heads>& offsets,
+  __device__ __forceinline__ void load_shares(uint32_t run, const uint8_t* kv_block, const DecodeKeys& keys, const KeyOffsets<Type, Lanes, Heads>& offsets,
                                               typename DecodeKeys::Rows& k) const {
     using Keys = typename DecodeKeys::Keys;
     const uint32_t first = cache_row(cache, kv_head, run);
     const uint32_t least = max(positions.start, run) - run;
     const uint32_t most = min(run_keys, positions.end - run) - 1;
-    const uint8_t* at = page + first * cache.row_bytes + offsets.first;
-    const uint8_t* scales = page + cache.scales + first * cache.scale_row_bytes + offsets.scale;
+    const uint8_t* at = kv_block + first * cache.row_bytes + offsets.first;
+    const uint8_t* scales = kv_block + cache.scales + first * cache.scale_row_bytes + offsets.scale;
 #pragma unroll
     for (int u = 0; u < Keys::batch; u++) {
       const uint32_t here = max(min(keys.lane.row_of(u), most), least);
@@ -63,12 +63,12 @@ struct DecodeReader {
   // visit(u, row, scales of the row) for the rows of K that this lane reads in a run. Positions that are not attended to
   // read the row of one that is. Rows of V are cache.values behind.
   template <class Visit>
-  __device__ __forceinline__ void for_each_row(uint32_t run, const uint8_t* page, const Visit& visit) const {
+  __device__ __forceinline__ void for_each_row(uint32_t run, const uint8_t* kv_block, const Visit& visit) const {
     const uint32_t first = cache_row(cache, kv_head, run);
     const uint32_t least = max(positions.start, run) - run;
     const uint32_t most = min(run_keys, positions.end - run) - 1;
-    const uint8_t* at = page + first * cache.row_bytes;
-    const uint8_t* scales = page + cache.scales + first * cache.scale_row_bytes;
+    const uint8_t* at = kv_block + first * cache.row_bytes;
+    const uint8_t* scales = kv_block + cache.scales + first * cache.scale_row_bytes;
     uint32_t offset = row * cache.row_bytes;
     uint32_t scale_offset = row * cache.scale_row_bytes;
 #pragma unroll
@@ -80,17 +80,17 @@ struct DecodeReader {
       scale_offset += Shape::rows * cache.scale_row_bytes;
     }
   }
-  __device__ __forceinline__ void load_keys(uint32_t run, const uint8_t* page, Rows& k) const {
-    for_each_row(run, page, [&](int u, const uint8_t* at, const uint8_t* scales) { k[u].load(at, scales, d); });
+  __device__ __forceinline__ void load_keys(uint32_t run, const uint8_t* kv_block, Rows& k) const {
+    for_each_row(run, kv_block, [&](int u, const uint8_t* at, const uint8_t* scales) { k[u].load(at, scales, d); });
   }
-  __device__ __forceinline__ void load_values(uint32_t run, const uint8_t* page, Rows& v) const {
-    for_each_row(run, page, [&](int u, const uint8_t* at, const uint8_t* scales) { v[u].load(at + cache.values, scales + cache.values, d); });
+  __device__ __forceinline__ void load_values(uint32_t run, const uint8_t* kv_block, Rows& v) const {
+    for_each_row(run, kv_block, [&](int u, const uint8_t* at, const uint8_t* scales) { v[u].load(at + cache.values, scales + cache.values, d); });
   }
   // Asks for a run's rows of K and V to be brought into L2.
-  __device__ __forceinline__ void prefetch(uint32_t run, const uint8_t* page) const {
+  __device__ __forceinline__ void prefetch(uint32_t run, const uint8_t* kv_block) const {
     constexpr uint32_t most = cache_row_bytes(Type, Shape::keys * Shape::head_dim);
     const uint32_t bytes = min(run_keys, positions.end - run) * cache.row_bytes;
-    const uint8_t* first = page + cache_row(cache, kv_head, run) * cache.row_bytes;
+    const uint8_t* first = kv_block + cache_row(cache, kv_head, run) * cache.row_bytes;
 #pragma unroll
     for (uint32_t i = 0; i < most; i += 32 * prefetched_bytes) {
       const uint32_t at = i + threadIdx.x % 32 * prefetched_bytes;
@@ -105,12 +105,12 @@ struct DecodeReader {
     uint32_t run = first_run(chunk, warp);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-      if (run < end) prefetch(run, page_of(run));
+      if (run < end) prefetch(run, kv_block_of(run));
       run += Shape::warps * run_keys;
     }
   }
-  __device__ __forceinline__ void load_both(uint32_t run, const uint8_t* page, Rows& k, Rows& v) const {
-    for_each_row(run, page, [&](int u, const uint8_t* at, const uint8_t* scales) {
+  __device__ __forceinline__ void load_both(uint32_t run, const uint8_t* kv_block, Rows& k, Rows& v) const {
+    for_each_row(run, kv_block, [&](int u, const uint8_t* at, const uint8_t* scales) {
       k[u].load(at, scales, d);
       v[u].load(at + cache.values, scales + cache.values, d);
     });

@@ -32,7 +32,7 @@ __device__ __forceinline__ void place_queries(float* query, uint32_t lane) {
 
 // The token's K, rotated, and V, whose rows are as long, go into the cache: by the last two warps. rotated: [head_dim], the one warp's own.
 template <uint32_t Type, class Shape>
-__device__ __forceinline__ void cache_token(const AttentionDecodeArgs& args, uint32_t kv_head, uint32_t position, const uint32_t* pages, const float* qkv,
+__device__ __forceinline__ void cache_token(const AttentionDecodeArgs& args, uint32_t kv_head, uint32_t position, const uint32_t* kv_blocks, const float* qkv,
                                             const float* table, float* rotated) {
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const bool is_value = warp == static_cast<uint32_t>(Shape::warps) - 1;
@@ -41,7 +41,7 @@ __device__ __forceinline__ void cache_token(const AttentionDecodeArgs& args, uin
     rotate_head(args.rope, args.rope.k_norm, input, rotated, table, lane);
     input = rotated;
   }
-  uint8_t* region = args.cache.keys + pages[position >> args.cache.page_shift] * args.cache.page_bytes + (is_value ? args.cache.values : 0);
+  uint8_t* region = args.cache.keys + kv_blocks[position >> args.cache.page_shift] * args.cache.kv_block_bytes + (is_value ? args.cache.values : 0);
   store_head<Type>(key_rows(args.cache), region, cache_row(args.cache, kv_head, position), input, lane);
   __threadfence_block();
 }
@@ -49,7 +49,7 @@ __device__ __forceinline__ void cache_token(const AttentionDecodeArgs& args, uin
 // copy_queries() with the rope operation. caches: whether this block is the one that writes the token's K and V.
 template <uint32_t Type, class Shape, int Heads>
 __device__ __forceinline__ void rotate_queries(const AttentionDecodeArgs& args, const DecodeHeads<Heads>& heads, uint32_t position, bool caches,
-                                               const uint32_t* pages, const float* qkv, float* queries, float* work) {
+                                               const uint32_t* kv_blocks, const float* qkv, float* queries, float* work) {
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   float* table = work;                         // [rope_dim]
   float* rotated = work + args.rope.rope_dim;  // [head_dim]
@@ -60,18 +60,18 @@ __device__ __forceinline__ void rotate_queries(const AttentionDecodeArgs& args, 
     rotate_head(args.rope, args.rope.q_norm, qkv + (heads.first() + h) * args.cache.head_dim, queries + h * Shape::head_dim, table, lane);
     if constexpr (Shape::spreads_keys) place_queries<Shape>(queries + h * Shape::head_dim, lane);
   }
-  if (caches && warp >= static_cast<uint32_t>(Shape::warps) - 2) cache_token<Type, Shape>(args, heads.kv_head(), position, pages, qkv, table, rotated);
+  if (caches && warp >= static_cast<uint32_t>(Shape::warps) - 2) cache_token<Type, Shape>(args, heads.kv_head(), position, kv_blocks, qkv, table, rotated);
 }
 
 // Either of the two, of a block. work: free memory of AttentionDecodeShared.
 template <uint32_t Type, class Shape, int Heads>
 __device__ __forceinline__ void take_queries(const AttentionDecodeArgs& args, const DecodeHeads<Heads>& heads, const DecodePositions& positions,
-                                             const BlockIndex& block, const GridSize& grid, const uint32_t* pages, float* queries, float* work) {
+                                             const BlockIndex& block, const GridSize& grid, const uint32_t* kv_blocks, float* queries, float* work) {
   const float* qkv = args.q + uint64_t{block.z} * args.q_stride;
   if (args.rotates) {
     // Who computes the last chunk writes the token's K and V, before it reads them.
     const bool caches = (positions.n_chunks - 1) % grid.x == block.x;
-    rotate_queries<Type, Shape>(args, heads, positions.end - 1, caches, pages, qkv, queries, work);
+    rotate_queries<Type, Shape>(args, heads, positions.end - 1, caches, kv_blocks, qkv, queries, work);
   } else {
     copy_queries<Shape>(args, heads, qkv, queries);
   }

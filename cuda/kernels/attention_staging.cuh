@@ -41,14 +41,14 @@ struct AttentionStaging {
     const uint32_t at = first_key + threadIdx.x;
     const uint32_t turn = first_key / attention_prefill_keys % 2;
     const bool is_read = at >= shared.segment.begin && at < shared.segment.end;
-    const uint32_t* pages = args.page_table + uint64_t{shared.segment.sequence} * args.page_stride;
-    const uint64_t page = is_read ? pages[at >> args.cache.page_shift] * args.cache.page_bytes : 0;
+    const uint32_t* kv_blocks = args.kv_block_table + uint64_t{shared.segment.sequence} * args.kv_block_stride;
+    const uint64_t kv_block = is_read ? kv_blocks[at >> args.cache.page_shift] * args.cache.kv_block_bytes : 0;
     const uint32_t row = cache_row(args.cache, tile.kv_head(), at);
-    shared.places[turn][threadIdx.x] = is_read ? page + row * args.cache.row_bytes : not_read;
-    if (KvValues<Type>::scaled) shared.scale_places[turn][threadIdx.x] = page + args.cache.scales + row * args.cache.scale_row_bytes;
+    shared.places[turn][threadIdx.x] = is_read ? kv_block + row * args.cache.row_bytes : not_read;
+    if (KvValues<Type>::scaled) shared.scale_places[turn][threadIdx.x] = kv_block + args.cache.scales + row * args.cache.scale_row_bytes;
     if (!Shape::wide) return;
-    shared.value_places[turn][threadIdx.x] = is_read ? page + row * args.cache.value_row_bytes : not_read;
-    if (KvValues<Type>::scaled) shared.value_scale_places[turn][threadIdx.x] = page + args.cache.value_scales + row * args.cache.value_scale_row_bytes;
+    shared.value_places[turn][threadIdx.x] = is_read ? kv_block + row * args.cache.value_row_bytes : not_read;
+    if (KvValues<Type>::scaled) shared.value_scale_places[turn][threadIdx.x] = kv_block + args.cache.value_scales + row * args.cache.value_scale_row_bytes;
   }
 
   // A slice of q and K.

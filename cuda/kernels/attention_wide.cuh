@@ -286,7 +286,7 @@ __device__ __forceinline__ void attention_wide(const AttentionWideArgs& args, Bl
   take_wide_queries<Shape::heads>(args.q + uint64_t{block.z} * args.q_stride + uint64_t{heads.first() + first_head} * head_dim,
                                   first_head < heads.count() ? min(args.warp_heads, heads.count() - first_head) : 0, head_dim, lane, queries,
                                   shared.query_ends[warp]);
-  WideStaging<Type, Shape> staging = {args, shared, args.page_table + uint64_t{args.sequences[block.z]} * args.page_stride, heads.kv_head(),
+  WideStaging<Type, Shape> staging = {args, shared, args.kv_block_table + uint64_t{args.sequences[block.z]} * args.kv_block_stride, heads.kv_head(),
                                       positions.start, positions.end, {}};
   float* const weights = &shared.weights[warp][0][0];
   // Found out where they are needed, for want of registers.
@@ -304,18 +304,18 @@ __device__ __forceinline__ void attention_wide(const AttentionWideArgs& args, Bl
     uint32_t tile = shared.positions.first + c * shared.positions.chunk;
     if (tile < positions.start) tile += (positions.start - tile) / keys * keys;
     WideSums<Shape::heads> sums;
-    staging.put_page(tile, staging.find_page(tile));
+    staging.put_kv_block(tile, staging.find_kv_block(tile));
     __syncthreads();
     staging.load(tile);
-    uint32_t page = staging.find_page(tile + keys);
+    uint32_t kv_block = staging.find_kv_block(tile + keys);
 #pragma unroll 1
     for (; tile < chunk_end; tile += keys) {
       staging.store(tile);
-      staging.put_page(tile + keys, page);
+      staging.put_kv_block(tile + keys, kv_block);
       __syncthreads();
       if (tile + keys < chunk_end) {
         staging.load(tile + keys);
-        page = staging.find_page(tile + 2 * keys);
+        kv_block = staging.find_kv_block(tile + 2 * keys);
       }
       multiply_rows<Shape>(shared.keys + first_row, queries, shared.query_ends[warp], head_dim, lane, weights);
       __syncwarp();

@@ -42,7 +42,7 @@ struct AttentionWideShared {
   float statistics[Shape::warps][Shape::heads][2];
   __align__(8) float query_ends[Shape::warps][Shape::heads][wide_key_dim - wide_value_dim];  // for which there are no registers
   DecodePositions positions;
-  uint32_t pages[2][Shape::keys];  // of the positions of a tile and of the next, in turn
+  uint32_t kv_blocks[2][Shape::keys];  // of the positions of a tile and of the next, in turn
   bool is_last;
 };
 

@@ -1,4 +1,4 @@
-// K and V of decoded tokens' wide attention on their way from the cache's pages through registers into shared memory.
+// K and V of decoded tokens' wide attention on their way from the cache's KV blocks through registers into shared memory.
 #ifndef M40_KERNELS_ATTENTION_WIDE_STAGING_CUH
 #define M40_KERNELS_ATTENTION_WIDE_STAGING_CUH
 
@@ -12,7 +12,7 @@ template <uint32_t Type, class Shape>
 struct WideStaging {
   const AttentionWideArgs& args;
   AttentionWideShared<Shape>& shared;
-  const uint32_t* pages;  // of the sequence
+  const uint32_t* kv_blocks;  // of the sequence
   uint32_t kv_head;
   uint32_t start, end;    // positions that are read
   KvValues<Type> values[Shape::staged_rows][Shape::staged_pieces];
@@ -23,34 +23,34 @@ struct WideStaging {
   // The warp's row number r.
   __device__ __forceinline__ uint32_t key_of(int r) const { return threadIdx.x / 32 + r * args.head_warps * (Shape::keys / Shape::rows); }
 
-  __device__ __forceinline__ uint32_t (&pages_of(uint32_t first) const)[Shape::keys] { return shared.pages[first / Shape::keys % 2]; }
-  // The page of the position that this thread looks up, of the tile from `first` on.
-  __device__ __forceinline__ uint32_t find_page(uint32_t first) const {
+  __device__ __forceinline__ uint32_t (&kv_blocks_of(uint32_t first) const)[Shape::keys] { return shared.kv_blocks[first / Shape::keys % 2]; }
+  // The KV block of the position that this thread looks up, of the tile from `first` on.
+  __device__ __forceinline__ uint32_t find_kv_block(uint32_t first) const {
     const uint32_t at = first + threadIdx.x;
-    return threadIdx.x < static_cast<uint32_t>(Shape::keys) && at >= start && at < end ? pages[at >> args.cache.page_shift] : 0;
+    return threadIdx.x < static_cast<uint32_t>(Shape::keys) && at >= start && at < end ? kv_blocks[at >> args.cache.page_shift] : 0;
   }
-  __device__ __forceinline__ void put_page(uint32_t first, uint32_t page) const {
-    if (threadIdx.x < static_cast<uint32_t>(Shape::keys)) pages_of(first)[threadIdx.x] = page;
+  __device__ __forceinline__ void put_kv_block(uint32_t first, uint32_t kv_block) const {
+    if (threadIdx.x < static_cast<uint32_t>(Shape::keys)) kv_blocks_of(first)[threadIdx.x] = kv_block;
   }
 
-  // A row of the tile from `first` on, whose pages are in shared memory. Positions that are not attended to have none: nullptr.
+  // A row of the tile from `first` on, whose KV blocks are in shared memory. Positions that are not attended to have none: nullptr.
   struct Row {
-    const uint8_t* page;
+    const uint8_t* kv_block;
     uint32_t row;
   };
   __device__ __forceinline__ Row row_of(uint32_t first, uint32_t key) const {
     const uint32_t at = first + key;
     if (at < start || at >= end) return {nullptr, 0};
-    return {args.cache.keys + pages_of(first)[key] * args.cache.page_bytes, cache_row(args.cache, kv_head, at)};
+    return {args.cache.keys + kv_blocks_of(first)[key] * args.cache.kv_block_bytes, cache_row(args.cache, kv_head, at)};
   }
   // A piece of it; zeros where there is no row.
   __device__ __forceinline__ void load_piece(const Row& row, uint32_t piece, KvValues<Type>& to) const {
-    if (row.page == nullptr) return to.clear();
+    if (row.kv_block == nullptr) return to.clear();
     const CacheLayer& cache = args.cache;
     if (piece < key_pieces()) {
-      to.load(row.page + row.row * cache.row_bytes, row.page + cache.scales + row.row * cache.scale_row_bytes, piece * 8);
+      to.load(row.kv_block + row.row * cache.row_bytes, row.kv_block + cache.scales + row.row * cache.scale_row_bytes, piece * 8);
     } else {
-      const uint8_t* region = row.page + cache.values;
+      const uint8_t* region = row.kv_block + cache.values;
       to.load(region + row.row * cache.value_row_bytes, region + cache.value_scales + row.row * cache.value_scale_row_bytes, (piece - key_pieces()) * 8);
     }
   }

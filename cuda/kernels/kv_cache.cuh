@@ -1,9 +1,9 @@
-// How K and V lie in the cache's pages on the device, and how a warp writes them and a lane reads them.
+// How K and V lie in the cache's KV blocks on the device, and how a warp writes them and a lane reads them.
 //
-// A page has a region for the K of each layer of its group and, after it, for its V, but where V are the first values of K.
-// In a region: the heads' rows [n_kv_heads][page_tokens][row_bytes], of head_dim (of V: value_dim) values padded with zeros to a multiple of 8, so that a head's
-// rows of one page follow one another and a lane can read 8 values (16 bytes of F16) wherever it starts; for Q8_0 then
-// the scales [n_kv_heads][page_tokens][head_dim / 32] as halves. Regions start at multiples of 16 bytes.
+// A KV block has a region for the K of each layer of its group and, after it, for its V, but where V are the first values of K.
+// In a region: the heads' rows [n_kv_heads][kv_block_tokens][row_bytes], of head_dim (of V: value_dim) values padded with zeros to a multiple of 8, so that a head's
+// rows of one KV block follow one another and a lane can read 8 values (16 bytes of F16) wherever it starts; for Q8_0 then
+// the scales [n_kv_heads][kv_block_tokens][head_dim / 32] as halves. Regions start at multiples of 16 bytes.
 #ifndef M40_KERNELS_KV_CACHE_CUH
 #define M40_KERNELS_KV_CACHE_CUH
 
@@ -25,16 +25,16 @@ __host__ __device__ constexpr uint32_t cache_scale_row_bytes(uint32_t type, uint
   return type == M40_TYPE_Q8_0 ? head_dim / 32 * 2 : 0;
 }
 
-// Bytes of one layer's K, or V, of a page.
-inline uint64_t cache_region_bytes(uint32_t type, uint32_t n_kv_heads, uint32_t head_dim, uint32_t page_tokens) {
-  const uint64_t rows = uint64_t{n_kv_heads} * page_tokens;
+// Bytes of one layer's K, or V, of a KV block.
+inline uint64_t cache_region_bytes(uint32_t type, uint32_t n_kv_heads, uint32_t head_dim, uint32_t kv_block_tokens) {
+  const uint64_t rows = uint64_t{n_kv_heads} * kv_block_tokens;
   return (rows * (cache_row_bytes(type, head_dim) + cache_scale_row_bytes(type, head_dim)) + 15) / 16 * 16;
 }
 
 // One layer of the cache, as kernels take it.
 struct CacheLayer {
-  uint8_t* keys;         // of page 0
-  uint64_t page_bytes;
+  uint8_t* keys;         // of KV block 0
+  uint64_t kv_block_bytes;
   uint64_t values;       // bytes from a layer's K to its V: 0 where V are the first values of K
   uint64_t scales;       // bytes from a region's start to its scales
   uint64_t value_scales;  // the same of V
@@ -42,8 +42,8 @@ struct CacheLayer {
   uint32_t scale_row_bytes;
   uint32_t value_row_bytes;
   uint32_t value_scale_row_bytes;
-  uint32_t page_tokens;
-  uint32_t page_shift;   // page_tokens = 1 << page_shift
+  uint32_t kv_block_tokens;
+  uint32_t page_shift;   // kv_block_tokens = 1 << page_shift
   uint32_t head_dim;     // of K
   uint32_t value_dim;    // of V; at most head_dim where they are the first values of K
 };
@@ -61,9 +61,9 @@ __device__ __forceinline__ CacheRows value_rows(const CacheLayer& cache) {
   return {cache.value_scales, cache.value_row_bytes, cache.value_scale_row_bytes, cache.value_dim};
 }
 
-// Where a position's row of a KV head is in its page.
+// Where a position's row of a KV head is in its KV block.
 __device__ __forceinline__ uint32_t cache_row(const CacheLayer& cache, uint32_t kv_head, uint32_t position) {
-  return (kv_head << cache.page_shift) + (position & (cache.page_tokens - 1));
+  return (kv_head << cache.page_shift) + (position & (cache.kv_block_tokens - 1));
 }
 
 // 8 values of a row, from d on: as they lie in memory, and as floats without their scale.
@@ -141,7 +141,7 @@ struct KvValues<M40_TYPE_Q8_0> {
   }
 };
 
-// A warp writes a head [dim] to its row. `region` is the page's K or V of the layer, whose rows are `rows`.
+// A warp writes a head [dim] to its row. `region` is the KV block's K or V of the layer, whose rows are `rows`.
 template <uint32_t Type>
 __device__ __forceinline__ void store_head(const CacheRows& rows, uint8_t* region, uint32_t row, const float* head, uint32_t lane) {
   const uint32_t padded = padded_head_dim(rows.dim);

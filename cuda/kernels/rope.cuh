@@ -135,8 +135,8 @@ struct RopeKernelArgs {
   uint32_t temperature_offset;
   const uint32_t* positions;
   const uint32_t* sequences;
-  const uint32_t* page_table;
-  uint32_t page_stride;
+  const uint32_t* kv_block_table;
+  uint32_t kv_block_stride;
 };
 
 constexpr uint32_t rope_warps = 8;
@@ -213,8 +213,8 @@ __device__ __forceinline__ void rope_to_cache(const RopeKernelArgs& args, BlockI
     prepare_head(args, args.rope.k_norm, input, head, shared, lane);
     input = head;
   }
-  const uint32_t page = args.page_table[uint64_t{args.sequences[token]} * args.page_stride + (position >> args.cache.page_shift)];
-  uint8_t* region = args.cache.keys + page * args.cache.page_bytes + (is_value ? args.cache.values : 0);
+  const uint32_t kv_block = args.kv_block_table[uint64_t{args.sequences[token]} * args.kv_block_stride + (position >> args.cache.page_shift)];
+  uint8_t* region = args.cache.keys + kv_block * args.cache.kv_block_bytes + (is_value ? args.cache.values : 0);
   store_head<Type>(rows, region, cache_row(args.cache, kv_head, position), input, lane);
 }
 

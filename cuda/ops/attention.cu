@@ -155,9 +155,9 @@ AttentionKernelArgs kernel_args(const AttentionArgs& args, const StepView& step,
   kernel.output_stride = args.output_stride;
   kernel.positions = step.positions + first;
   kernel.sequences = step.sequences + first;
-  const LayerPages pages = layer_pages(cache, step, op.layer);
-  kernel.page_table = pages.table;
-  kernel.page_stride = pages.stride;
+  const LayerKvBlocks kv_blocks = layer_kv_blocks(cache, step, op.layer);
+  kernel.kv_block_table = kv_blocks.table;
+  kernel.kv_block_stride = kv_blocks.stride;
   kernel.group = op.n_heads / op.n_kv_heads;
   kernel.head_tiles = head_tiles;
   kernel.window = op.window;
@@ -259,7 +259,7 @@ uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_limits& l
   if (head_blocks > scratch_counters) fail(M40_UNSUPPORTED, "attention with %u KV heads: this library has memory for %u", op.n_kv_heads, scratch_counters);
   const uint64_t decode_rows = std::min(attention_decode_rows(limits), scratch_counters / head_blocks);
   const uint64_t decoded = decode_rows * head_blocks * tiling.slot_floats(op.value_dim);
-  const uint64_t positions = uint64_t{limits.n_sequence_pages} * cache.page_tokens;
+  const uint64_t positions = uint64_t{limits.n_sequence_kv_blocks} * cache.kv_block_tokens;
   const PrefillTiles shape(op, static_cast<uint32_t>(std::min<uint64_t>(positions, UINT32_MAX)));
   if (shape.most_spans <= 1) return decoded * sizeof(float);
   // A slot a tile, or one for each of its spans.

@@ -1,4 +1,4 @@
-// A layer of the cache, and a step's pages of its group, for a kernel.
+// A layer of the cache, and a step's KV blocks of its group, for a kernel.
 #ifndef M40_OPS_CACHE_LAYER_H
 #define M40_OPS_CACHE_LAYER_H
 
@@ -12,10 +12,10 @@ inline CacheLayer cache_layer(const CacheView& cache, uint32_t layer) {
   const uint32_t head_dim = desc.head_dim[layer];
   CacheLayer result = {};
   result.keys = cache.data + cache.layer_offsets[layer];
-  result.page_bytes = cache.page_bytes;
+  result.kv_block_bytes = cache.kv_block_bytes;
   result.row_bytes = cache_row_bytes(desc.type, head_dim);
   result.scale_row_bytes = cache_scale_row_bytes(desc.type, head_dim);
-  const uint64_t rows = uint64_t{desc.n_kv_heads[layer]} * desc.page_tokens;
+  const uint64_t rows = uint64_t{desc.n_kv_heads[layer]} * desc.kv_block_tokens;
   result.scales = rows * result.row_bytes;
   result.head_dim = head_dim;
   if (desc.value_dim[layer] == 0) {
@@ -23,25 +23,25 @@ inline CacheLayer cache_layer(const CacheView& cache, uint32_t layer) {
     result.value_row_bytes = result.row_bytes;
     result.value_scale_row_bytes = result.scale_row_bytes;
   } else {
-    result.values = cache_region_bytes(desc.type, desc.n_kv_heads[layer], head_dim, desc.page_tokens);
+    result.values = cache_region_bytes(desc.type, desc.n_kv_heads[layer], head_dim, desc.kv_block_tokens);
     result.value_dim = desc.value_dim[layer];
     result.value_row_bytes = cache_row_bytes(desc.type, result.value_dim);
     result.value_scale_row_bytes = cache_scale_row_bytes(desc.type, result.value_dim);
   }
   result.value_scales = rows * result.value_row_bytes;
-  result.page_tokens = desc.page_tokens;
-  result.page_shift = static_cast<uint32_t>(__builtin_ctz(desc.page_tokens));
+  result.kv_block_tokens = desc.kv_block_tokens;
+  result.page_shift = static_cast<uint32_t>(__builtin_ctz(desc.kv_block_tokens));
   return result;
 }
 
-// The pages of a layer's group: sequence s has its own from s * stride on.
-struct LayerPages {
+// The KV blocks of a layer's group: sequence s has its own from s * stride on.
+struct LayerKvBlocks {
   const uint32_t* table;
   uint32_t stride;
 };
 
-inline LayerPages layer_pages(const CacheView& cache, const StepView& step, uint32_t layer) {
-  return {step.page_table + uint64_t{cache.desc->group[layer]} * step.page_stride, step.n_groups * step.page_stride};
+inline LayerKvBlocks layer_kv_blocks(const CacheView& cache, const StepView& step, uint32_t layer) {
+  return {step.kv_block_table + uint64_t{cache.desc->group[layer]} * step.kv_block_stride, step.n_groups * step.kv_block_stride};
 }
 
 }  // namespace m40::cuda

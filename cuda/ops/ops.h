@@ -36,11 +36,11 @@ struct StepView {
   uint32_t n_outputs;
   uint32_t n_decode;                    // the first tokens: computed as decode, the others as prefill
   uint32_t n_groups;                    // of the KV cache
-  uint32_t page_stride;                 // entries of the page table for a sequence and group
+  uint32_t kv_block_stride;                 // entries of the block table for a sequence and group
   const int32_t* tokens;                // [n_tokens]
   const uint32_t* positions;            // [n_tokens]
   const uint32_t* sequences;            // [n_tokens]
-  const uint32_t* page_table;           // [n_sequences, n_groups, page_stride]; not all entries are pages
+  const uint32_t* kv_block_table;           // [n_sequences, n_groups, kv_block_stride]; not all entries are KV blocks
   const uint32_t* outputs;              // [n_outputs]
   const m40_sampling* sampling;         // [n_outputs]
   const m40_token_count* token_counts;
@@ -62,16 +62,16 @@ struct StepView {
 // nobody's way.
 inline uint32_t sequences_share(const StepView& step) { return step.n_decode < step.n_tokens ? step.prefill_share : all_places; }
 
-// kernels/kv_cache.cuh says how a layer of a page of page_bytes (place_cache() or more) is laid out. Page i starts at
-// data + i * page_bytes; both are multiples of 16.
+// kernels/kv_cache.cuh says how a layer of a KV block of kv_block_bytes (place_cache() or more) is laid out. KV block i starts at
+// data + i * kv_block_bytes; both are multiples of 16.
 struct CacheView {
   uint8_t* data;
-  uint64_t page_bytes;
+  uint64_t kv_block_bytes;
   const m40_cache_desc* desc;
   const uint64_t* layer_offsets;  // [n_layers], of place_cache()
 };
 
-// Where each layer starts in a page of its group (offsets, or nullptr), and the bytes of a page. They may be more than a
+// Where each layer starts in a KV block of its group (offsets, or nullptr), and the bytes of a KV block. They may be more than a
 // file's types would take: rows are padded and aligned.
 uint64_t place_cache(const m40_cache_desc& cache, uint64_t* offsets);
 

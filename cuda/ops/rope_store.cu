@@ -13,7 +13,7 @@ namespace m40::cuda {
 
 uint64_t place_cache(const m40_cache_desc& cache, uint64_t* offsets) {
   return place_cache_layers(cache, offsets, [&](uint32_t layer) {
-    const auto region = [&](uint32_t dim) { return cache_region_bytes(cache.type, cache.n_kv_heads[layer], dim, cache.page_tokens); };
+    const auto region = [&](uint32_t dim) { return cache_region_bytes(cache.type, cache.n_kv_heads[layer], dim, cache.kv_block_tokens); };
     return region(cache.head_dim[layer]) + (cache.value_dim[layer] == 0 ? 0 : region(cache.value_dim[layer]));
   });
 }
@@ -59,9 +59,9 @@ void launch_rope_store(const RopeStoreArgs& args, const StepView& step, const Ca
   kernel.temperature_offset = args.op.temperature_offset;
   kernel.positions = step.positions;
   kernel.sequences = step.sequences;
-  const LayerPages pages = layer_pages(cache, step, args.op.layer);
-  kernel.page_table = pages.table;
-  kernel.page_stride = pages.stride;
+  const LayerKvBlocks kv_blocks = layer_kv_blocks(cache, step, args.op.layer);
+  kernel.kv_block_table = kv_blocks.table;
+  kernel.kv_block_stride = kv_blocks.stride;
   const dim3 grid(step.n_tokens, (rope_heads(kernel) + rope_warps - 1) / rope_warps);
   const uint32_t shared_bytes = rope_shared_floats(kernel) * sizeof(float);
   if (LaunchList* list = LaunchList::current()) {

@@ -21,9 +21,9 @@
   FUNCTION(kTensorRead, m40_tensor_read, &invoke<&m40_tensor_read>, "a tensor", kCalls, context, number32, number64, number64, out<float>(5), number64) \
   FUNCTION(kCacheBytes, m40_cache_bytes, &invoke<&m40_cache_bytes>, "a KV cache", kCalls, context, in<m40_cache_desc>(), out<uint64_t>(), out<uint64_t>(), out<uint64_t>()) \
   FUNCTION(kCacheCreate, m40_cache_create, &invoke<&m40_cache_create>, "a KV cache", kCalls, arena, in<m40_cache_desc>(), made(Handle::kCache)) \
-  FUNCTION(kCacheCopyPages, m40_cache_copy_pages, &invoke<&m40_cache_copy_pages>, "pages of the KV cache", kCalls, cache, in<uint32_t>(3), in<uint32_t>(3), number32) \
-  FUNCTION(kCacheSavePages, m40_cache_save_pages, &invoke<&m40_cache_save_pages>, "pages of the KV cache", kCalls, cache, in<uint32_t>(2), number32, out<uint8_t>(4), number64) \
-  FUNCTION(kCacheRestorePages, m40_cache_restore_pages, &invoke<&m40_cache_restore_pages>, "pages of the KV cache", kCalls, cache, in<uint32_t>(2), number32, in<uint8_t>(4), number64) \
+  FUNCTION(kCacheCopyKvBlocks, m40_cache_copy_kv_blocks, &invoke<&m40_cache_copy_kv_blocks>, "KV blocks of the KV cache", kCalls, cache, in<uint32_t>(3), in<uint32_t>(3), number32) \
+  FUNCTION(kCacheSaveKvBlocks, m40_cache_save_kv_blocks, &invoke<&m40_cache_save_kv_blocks>, "KV blocks of the KV cache", kCalls, cache, in<uint32_t>(2), number32, out<uint8_t>(4), number64) \
+  FUNCTION(kCacheRestoreKvBlocks, m40_cache_restore_kv_blocks, &invoke<&m40_cache_restore_kv_blocks>, "KV blocks of the KV cache", kCalls, cache, in<uint32_t>(2), number32, in<uint8_t>(4), number64) \
   FUNCTION(kCacheSaveSlots, m40_cache_save_slots, &invoke<&m40_cache_save_slots>, "slots of states", kCalls, cache, in<uint32_t>(2), number32, out<uint8_t>(4), number64) \
   FUNCTION(kCacheRestoreSlots, m40_cache_restore_slots, &invoke<&m40_cache_restore_slots>, "slots of states", kCalls, cache, in<uint32_t>(2), number32, in<uint8_t>(4), number64) \
   FUNCTION(kProgramBytes, m40_program_bytes, &invoke<&m40_program_bytes>, "a program", kCalls, context, in<m40_limits>(), in<m40_cache_desc>(), in<m40_buffer_desc>(4), number32, in<m40_op>(6), number32, out<uint64_t>()) \

@@ -129,9 +129,9 @@ const char* op_name(uint32_t kind) {
   return operation == nullptr ? "unknown" : operation->name;
 }
 
-bool uses_pages(const m40_op& op) {
+bool uses_kv_blocks(const m40_op& op) {
   const Operation* operation = find_operation(op.kind);
-  return operation == nullptr || operation->uses_pages;
+  return operation == nullptr || operation->uses_kv_blocks;
 }
 
 const Field* find_state(const m40_op& op) {

@@ -60,7 +60,7 @@ struct Operation {
   uint32_t n_bytes;         // of its struct
   const Field* fields;      // all of them, in their order there
   uint32_t n_fields;
-  bool uses_pages = false;
+  bool uses_kv_blocks = false;
   // Elements of its arrays that are used; nullptr: all.
   Count n_weights = nullptr;
   // Rows a token of its buffers of RowKind::kExperts.
@@ -94,7 +94,7 @@ const Operation* find_operation(uint32_t kind);
 const char* op_name(uint32_t kind);
 
 // Whether it stores or reads K and V.
-bool uses_pages(const m40_op& op);
+bool uses_kv_blocks(const m40_op& op);
 
 // The field that names the record's state; nullptr where it has none.
 const Field* find_state(const m40_op& op);

@@ -55,9 +55,9 @@ void fill_program(ProgramBase& program, const ProgramDescription& description, c
     auto& list = program.arenas;
     if (std::find(list.begin(), list.end(), used) == list.end()) list.push_back(used);
   };
-  if (std::any_of(program.ops.begin(), program.ops.end(), uses_pages)) {
-    program.limits.page_tokens = description.cache->page_tokens;
-    program.limits.n_pages = description.cache->n_pages;
+  if (std::any_of(program.ops.begin(), program.ops.end(), uses_kv_blocks)) {
+    program.limits.kv_block_tokens = description.cache->kv_block_tokens;
+    program.limits.n_kv_blocks = description.cache->n_kv_blocks;
     program.limits.groups = cache_uses(description);
     add(cache_arena);
   }

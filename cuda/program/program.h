@@ -47,7 +47,7 @@ struct ProgramBase {
   bool step_under_way = false;       // begun, and not finished
   bool run_under_way = false;        // begun, and nobody has been told that it is over
 
-  bool uses_cache() const { return limits.page_tokens != 0 || limits.n_slots != 0; }
+  bool uses_cache() const { return limits.kv_block_tokens != 0 || limits.n_slots != 0; }
 };
 
 // Throws where a pointer is missing.

@@ -93,7 +93,7 @@ class RunParser {
     if (last >= limits.n_positions) {
       fail(M40_INVALID_ARGUMENT, "row %u of a run reaches position %llu: wanted one below %llu", i, Long{last}, Long{limits.n_positions});
     }
-    if (limits.page_tokens != 0) check_pages(step, limits, step.sequences[i], step.positions[i], static_cast<uint32_t>(last));
+    if (limits.kv_block_tokens != 0) check_kv_blocks(step, limits, step.sequences[i], step.positions[i], static_cast<uint32_t>(last));
   }
 
   // Slots that are written from some step on are nobody's before.

@@ -22,15 +22,15 @@ uint64_t first_looked_at(const CacheUse& use, uint64_t position) {
   return first;
 }
 
-[[noreturn]] void reject_page(const Step& step, const StepLimits& limits, uint32_t sequence, uint32_t group, uint32_t index, uint64_t first) {
-  const uint32_t page = step.pages_of(sequence, group)[index];
+[[noreturn]] void reject_kv_block(const Step& step, const StepLimits& limits, uint32_t sequence, uint32_t group, uint32_t index, uint64_t first) {
+  const uint32_t kv_block = step.kv_blocks_of(sequence, group)[index];
   char of_group[32] = "";
   if (step.n_groups > 1) snprintf(of_group, sizeof(of_group), " in group %u", group);
-  if (page == M40_NONE) {
-    fail(M40_INVALID_ARGUMENT, "page %u of sequence %u%s is absent (M40_NONE): the step looks at its positions from %llu on", index, sequence,
+  if (kv_block == M40_NONE) {
+    fail(M40_INVALID_ARGUMENT, "KV block %u of sequence %u%s is absent (M40_NONE): the step looks at its positions from %llu on", index, sequence,
          of_group, static_cast<unsigned long long>(first));
   }
-  fail(M40_INVALID_ARGUMENT, "page %u of sequence %u%s is %u: the KV cache has %u pages", index, sequence, of_group, page, limits.n_pages);
+  fail(M40_INVALID_ARGUMENT, "KV block %u of sequence %u%s is %u: the KV cache has %u KV blocks", index, sequence, of_group, kv_block, limits.n_kv_blocks);
 }
 
 class StepParser {
@@ -45,19 +45,19 @@ class StepParser {
     step.n_sequences = header_.n_sequences;
     step.n_outputs = header_.n_outputs;
     step.n_decode = header_.n_decode;
-    step.page_stride = header_.page_stride;
+    step.kv_block_stride = header_.kv_block_stride;
     step.prefill_share = header_.prefill_share == 0 ? all_places : header_.prefill_share;
     step.tokens = array<int32_t>("tokens", header_.tokens, header_.n_tokens);
     step.positions = array<uint32_t>("positions", header_.positions, header_.n_tokens);
     step.sequences = array<uint32_t>("sequences", header_.sequences, header_.n_tokens);
     step.outputs = array<m40_output>("outputs", header_.outputs, header_.n_outputs);
-    if (limits_.page_tokens != 0) {
-      if (header_.page_stride > limits_.limits.n_sequence_pages) {
-        fail(M40_INVALID_ARGUMENT, "a step with %u pages a sequence: wanted at most %u", header_.page_stride,
-             limits_.limits.n_sequence_pages);
+    if (limits_.kv_block_tokens != 0) {
+      if (header_.kv_block_stride > limits_.limits.n_sequence_kv_blocks) {
+        fail(M40_INVALID_ARGUMENT, "a step with %u KV blocks a sequence: wanted at most %u", header_.kv_block_stride,
+             limits_.limits.n_sequence_kv_blocks);
       }
       step.n_groups = static_cast<uint32_t>(limits_.groups.size());
-      step.page_table = array<uint32_t>("page_table", header_.page_table, uint64_t{header_.n_sequences} * step.n_groups * header_.page_stride);
+      step.kv_block_table = array<uint32_t>("kv_block_table", header_.kv_block_table, uint64_t{header_.n_sequences} * step.n_groups * header_.kv_block_stride);
     }
     if (limits_.n_slots != 0) step.states = array<uint32_t>("states", header_.states, uint64_t{2} * header_.n_sequences);
     check_tokens(step);
@@ -151,7 +151,7 @@ class StepParser {
              step.positions[t], step.positions[t - 1]);
       }
       const bool ends = t + 1 == step.n_tokens || step.sequences[t + 1] != sequence;
-      if (ends && limits_.page_tokens != 0) check_pages(step, limits_, sequence, first_position, step.positions[t]);
+      if (ends && limits_.kv_block_tokens != 0) check_kv_blocks(step, limits_, sequence, first_position, step.positions[t]);
     }
   }
 
@@ -307,18 +307,18 @@ class StepParser {
 
 }  // namespace
 
-void check_pages(const Step& step, const StepLimits& limits, uint32_t sequence, uint32_t first_position, uint32_t last_position) {
-  const uint32_t last_page = last_position / limits.page_tokens;
-  if (last_page >= step.page_stride) {
-    fail(M40_INVALID_ARGUMENT, "sequence %u reaches position %u, page %u: its row of the page table has %u", sequence, last_position, last_page,
-         step.page_stride);
+void check_kv_blocks(const Step& step, const StepLimits& limits, uint32_t sequence, uint32_t first_position, uint32_t last_position) {
+  const uint32_t last_kv_block = last_position / limits.kv_block_tokens;
+  if (last_kv_block >= step.kv_block_stride) {
+    fail(M40_INVALID_ARGUMENT, "sequence %u reaches position %u, KV block %u: its row of the block table has %u", sequence, last_position, last_kv_block,
+         step.kv_block_stride);
   }
   for (uint32_t group = 0; group < step.n_groups; group++) {
     if (!limits.groups[group].used) continue;
     const uint64_t first = first_looked_at(limits.groups[group], first_position);
-    const uint32_t* row = step.pages_of(sequence, group);
-    for (uint32_t i = static_cast<uint32_t>(first / limits.page_tokens); i <= last_page; i++) {
-      if (row[i] >= limits.n_pages) reject_page(step, limits, sequence, group, i, first);
+    const uint32_t* row = step.kv_blocks_of(sequence, group);
+    for (uint32_t i = static_cast<uint32_t>(first / limits.kv_block_tokens); i <= last_kv_block; i++) {
+      if (row[i] >= limits.n_kv_blocks) reject_kv_block(step, limits, sequence, group, i, first);
     }
   }
 }

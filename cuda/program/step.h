@@ -28,7 +28,7 @@ struct Reach {
 
 // How a program uses a group of the cache.
 struct CacheUse {
-  bool used;                   // it writes to its pages, or reads them
+  bool used;                   // it writes to its KV blocks, or reads them
   std::vector<Reach> reaches;  // of the attention operations over its layers, each once
 };
 
@@ -36,8 +36,8 @@ struct CacheUse {
 struct StepLimits {
   m40_limits limits;
   uint64_t n_positions;  // positions are below
-  uint32_t page_tokens;  // 0: the program has no KV cache
-  uint32_t n_pages;
+  uint32_t kv_block_tokens;  // 0: the program has no KV cache
+  uint32_t n_kv_blocks;
   // Of each group of the cache that the program writes to or reads, what its attention operations reach.
   std::vector<CacheUse> groups;
   uint32_t n_slots;      // 0: the program has no states
@@ -51,12 +51,12 @@ struct Step {
   uint32_t n_sequences;
   uint32_t n_outputs;
   uint32_t n_decode;                 // the first tokens, which are computed as decode
-  uint32_t page_stride;
+  uint32_t kv_block_stride;
   uint32_t n_groups;                 // of the KV cache; 0 without one
   const int32_t* tokens;             // [n_tokens]
   const uint32_t* positions;         // [n_tokens]
   const uint32_t* sequences;         // [n_tokens]
-  const uint32_t* page_table;        // [n_sequences, n_groups, page_stride]; nullptr without a KV cache
+  const uint32_t* kv_block_table;        // [n_sequences, n_groups, kv_block_stride]; nullptr without a KV cache
   const uint32_t* states;            // [n_sequences, 2], of sequences that have tokens; nullptr without states
   const m40_output* outputs;         // [n_outputs]
   const m40_sampling* sampling;      // [n_outputs]; nullptr where the program does not sample
@@ -68,9 +68,9 @@ struct Step {
   bool shaped;                       // one is a shaped draw (sample_weights.h)
   uint32_t prefill_share;            // 1 to 1000
 
-  // A sequence's pages in a group of the cache.
-  const uint32_t* pages_of(uint32_t sequence, uint32_t group) const {
-    return page_table + (uint64_t{sequence} * n_groups + group) * page_stride;
+  // A sequence's KV blocks in a group of the cache.
+  const uint32_t* kv_blocks_of(uint32_t sequence, uint32_t group) const {
+    return kv_block_table + (uint64_t{sequence} * n_groups + group) * kv_block_stride;
   }
   // The slot that a sequence's states are read from, M40_NONE where it begins, and the one that they are written to.
   uint32_t slot_from(uint32_t sequence) const { return states[2 * uint64_t{sequence}]; }
@@ -81,9 +81,9 @@ struct Step {
 Step parse_step(const void* block, uint64_t block_bytes, const StepLimits& limits, uint32_t* seen);
 uint64_t seen_words(const StepLimits& limits);
 
-// Throws where the step has not all the pages that a sequence's tokens, from first_position to last_position, are written to
+// Throws where the step has not all the KV blocks that a sequence's tokens, from first_position to last_position, are written to
 // or attend to. The program has a KV cache.
-void check_pages(const Step& step, const StepLimits& limits, uint32_t sequence, uint32_t first_position, uint32_t last_position);
+void check_kv_blocks(const Step& step, const StepLimits& limits, uint32_t sequence, uint32_t first_position, uint32_t last_position);
 
 }  // namespace m40
 

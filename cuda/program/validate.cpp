@@ -22,21 +22,21 @@ void validate_limits(const m40_limits& limits, const m40_cache_desc* cache) {
   if (limits.step_bytes > uint64_t{1} << 48) {
     fail(M40_INVALID_ARGUMENT, "step_bytes is %llu: wanted at most 2^48", static_cast<unsigned long long>(limits.step_bytes));
   }
-  if (uint64_t{limits.n_sequences} * limits.n_sequence_pages > uint64_t{1} << 46) {
-    fail(M40_INVALID_ARGUMENT, "%u sequences of %u pages: wanted at most 2^46 pages in all", limits.n_sequences, limits.n_sequence_pages);
+  if (uint64_t{limits.n_sequences} * limits.n_sequence_kv_blocks > uint64_t{1} << 46) {
+    fail(M40_INVALID_ARGUMENT, "%u sequences of %u KV blocks: wanted at most 2^46 KV blocks in all", limits.n_sequences, limits.n_sequence_kv_blocks);
   }
   if (limits.lane > M40_LANE_PROMPTS) fail(M40_INVALID_ARGUMENT, "lane is %u: wanted 0 (main) or 1 (prompts)", limits.lane);
   if (cache == nullptr) return;
   check_cache_desc(*cache);
   if (cache->n_layers == 0) return;
-  if (uint64_t{limits.n_sequence_pages} * cache->n_groups > UINT32_MAX) {
-    fail(M40_INVALID_ARGUMENT, "%u pages a sequence in each of %u groups: wanted fewer than 2^32 in all", limits.n_sequence_pages, cache->n_groups);
+  if (uint64_t{limits.n_sequence_kv_blocks} * cache->n_groups > UINT32_MAX) {
+    fail(M40_INVALID_ARGUMENT, "%u KV blocks a sequence in each of %u groups: wanted fewer than 2^32 in all", limits.n_sequence_kv_blocks, cache->n_groups);
   }
-  if (uint64_t{limits.n_sequence_pages} * cache->page_tokens > uint64_t{1} << 32) {
-    fail(M40_INVALID_ARGUMENT, "%u pages a sequence of %u tokens: positions would not fit 32 bits", limits.n_sequence_pages,
-         cache->page_tokens);
+  if (uint64_t{limits.n_sequence_kv_blocks} * cache->kv_block_tokens > uint64_t{1} << 32) {
+    fail(M40_INVALID_ARGUMENT, "%u KV blocks a sequence of %u tokens: positions would not fit 32 bits", limits.n_sequence_kv_blocks,
+         cache->kv_block_tokens);
   }
-  if (limits.n_sequence_pages == 0) fail(M40_INVALID_ARGUMENT, "n_sequence_pages is 0: wanted at least 1 with a KV cache");
+  if (limits.n_sequence_kv_blocks == 0) fail(M40_INVALID_ARGUMENT, "n_sequence_pages is 0: wanted at least 1 with a KV cache");
 }
 
 void validate_buffer(uint32_t index, const m40_buffer_desc& buffer, const m40_limits& limits) {
@@ -71,7 +71,7 @@ void validate_program(const ProgramDescription& program, const TensorLookup* ten
 uint64_t position_limit(const ProgramDescription& program, const TensorLookup& tensors) {
   uint64_t limit = uint64_t{1} << 32;
   if (program.cache != nullptr && program.cache->n_layers != 0) {
-    const uint64_t cached = uint64_t{program.limits->n_sequence_pages} * program.cache->page_tokens;
+    const uint64_t cached = uint64_t{program.limits->n_sequence_kv_blocks} * program.cache->kv_block_tokens;
     if (cached < limit) limit = cached;
   }
   for (uint32_t i = 0; i < program.n_ops; i++) {

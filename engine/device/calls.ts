@@ -2,7 +2,7 @@ import type { Symbols } from "./symbols.ts";
 
 /**
  * A context's functions, and the order of those that run off the event loop: a context is used from one
- * thread at a time, so a step waits for page copies that were asked for before it, and they for it. Steps of a program of
+ * thread at a time, so a step waits for KV block copies that were asked for before it, and they for it. Steps of a program of
  * the lane of prompts have an order of their own.
  */
 export class Calls {

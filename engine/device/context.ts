@@ -82,24 +82,24 @@ export class Context {
     return Number(bytes[0]);
   }
 
-  /** Bytes that a cache takes in an arena, and those of one page and of one slot in host memory. */
-  cacheBytes(desc: CacheDesc): { bytes: number; pageBytes: number; slotBytes: number } {
+  /** Bytes that a cache takes in an arena, and those of one KV block and of one slot in host memory. */
+  cacheBytes(desc: CacheDesc): { bytes: number; kvBlockBytes: number; slotBytes: number } {
     const bytes = new BigUint64Array(1);
-    const pageBytes = new BigUint64Array(1);
+    const kvBlockBytes = new BigUint64Array(1);
     const slotBytes = new BigUint64Array(1);
     call((error) =>
       this.symbols.m40_cache_bytes(
         this.handle,
         encodeCacheDesc(desc),
         asBytes(bytes),
-        asBytes(pageBytes),
+        asBytes(kvBlockBytes),
         asBytes(slotBytes),
         error,
       )
     );
     return {
       bytes: Number(bytes[0]),
-      pageBytes: Number(pageBytes[0]),
+      kvBlockBytes: Number(kvBlockBytes[0]),
       slotBytes: Number(slotBytes[0]),
     };
   }
@@ -286,7 +286,7 @@ export class Arena {
   }
 }
 
-/** KV pages and slots of states on the device. */
+/** KV blocks and slots of states on the device. */
 export class Cache {
   constructor(
     private readonly calls: Calls,
@@ -294,43 +294,49 @@ export class Cache {
     readonly desc: CacheDesc,
   ) {}
 
-  /** Copies page `from[i]` to page `to[i]`; the arrays must stay as they are until it is done. */
-  async copyPages(from: Uint32Array<ArrayBuffer>, to: Uint32Array<ArrayBuffer>): Promise<void> {
+  /** Copies KV block `from[i]` to KV block `to[i]`; the arrays must stay as they are until it is done. */
+  async copyKvBlocks(from: Uint32Array<ArrayBuffer>, to: Uint32Array<ArrayBuffer>): Promise<void> {
     if (from.length !== to.length) {
-      throw new M40Error("internal", `got ${from.length} pages to copy to ${to.length} pages`);
+      throw new M40Error(
+        "internal",
+        `got ${from.length} KV blocks to copy to ${to.length} KV blocks`,
+      );
     }
     const [source, target] = [asBytes(from), asBytes(to)];
     await this.copy(
       (symbols, error) =>
-        symbols.m40_cache_copy_pages(this.handle, source, target, from.length, error),
+        symbols.m40_cache_copy_kv_blocks(this.handle, source, target, from.length, error),
       [source, target],
     );
   }
 
-  /** Copies pages to host memory, bit for bit, in the order given; both must stay as they are until it is done. */
-  savePages(pages: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): Promise<void> {
-    return this.copyHost("m40_cache_save_pages", pages, memory);
+  /** Copies KV blocks to host memory, bit for bit, in the order given; both must stay as they are until it is done. */
+  saveKvBlocks(kvBlocks: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): Promise<void> {
+    return this.copyHost("m40_cache_save_kv_blocks", kvBlocks, memory);
   }
 
-  /** Copies pages back from host memory; as {@link savePages}. */
-  restorePages(pages: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): Promise<void> {
-    return this.copyHost("m40_cache_restore_pages", pages, memory);
+  /** Copies KV blocks back from host memory; as {@link saveKvBlocks}. */
+  restoreKvBlocks(
+    kvBlocks: Uint32Array<ArrayBuffer>,
+    memory: Uint8Array<ArrayBuffer>,
+  ): Promise<void> {
+    return this.copyHost("m40_cache_restore_kv_blocks", kvBlocks, memory);
   }
 
-  /** Copies slots of states to host memory; as {@link savePages}. */
+  /** Copies slots of states to host memory; as {@link saveKvBlocks}. */
   saveSlots(slots: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): Promise<void> {
     return this.copyHost("m40_cache_save_slots", slots, memory);
   }
 
-  /** Copies slots of states back from host memory; as {@link savePages}. */
+  /** Copies slots of states back from host memory; as {@link saveKvBlocks}. */
   restoreSlots(slots: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): Promise<void> {
     return this.copyHost("m40_cache_restore_slots", slots, memory);
   }
 
   private async copyHost(
     name:
-      | "m40_cache_save_pages"
-      | "m40_cache_restore_pages"
+      | "m40_cache_save_kv_blocks"
+      | "m40_cache_restore_kv_blocks"
       | "m40_cache_save_slots"
       | "m40_cache_restore_slots",
     which: Uint32Array<ArrayBuffer>,

@@ -1,7 +1,7 @@
 import type { Cache, Context } from "./context.ts";
 
-/** A page of a cache that is there to be copied: 16 MiB, as each is a copy of its own, which costs some microseconds. */
-const SHAPE = { kvHeads: 64, headDim: 128, pageTokens: 256 };
+/** A KV block of a cache that is there to be copied: 16 MiB, as each is a copy of its own, which costs some microseconds. */
+const SHAPE = { kvHeads: 64, headDim: 128, kvBlockTokens: 256 };
 /** How long a device copies before it is timed, in milliseconds: an idle one has to raise its clocks. */
 const WARM_UP_MS = 200;
 /** One call takes so long at least, in milliseconds: to the device's thread and back takes up to a tenth of one. */
@@ -38,10 +38,10 @@ export async function copySpeed(
   return times * bytes / (best / 1000);
 }
 
-/** A cache of twice so many pages of 16 MiB, and how fast the first half is copied to the second. */
+/** A cache of twice so many KV blocks of 16 MiB, and how fast the first half is copied to the second. */
 export interface CopiedCache {
   readonly cache: Cache;
-  readonly pageBytes: number;
+  readonly kvBlockBytes: number;
   /** Bytes a second that are read and written within the device. */
   speed(): Promise<number>;
   close(): void;
@@ -52,22 +52,29 @@ export interface CopiedCache {
  *
  * @throws {M40Error} "out_of_memory" where there is no room, "device" where the device fails.
  */
-export function createCopiedCache(context: Context, pages: number): CopiedCache {
-  const { kvHeads, headDim, pageTokens } = SHAPE;
+export function createCopiedCache(context: Context, kvBlocks: number): CopiedCache {
+  const { kvHeads, headDim, kvBlockTokens } = SHAPE;
   const desc = {
-    ...{ n_layers: 1, n_groups: 1, page_tokens: pageTokens, n_pages: 2 * pages, type: 0 },
+    ...{
+      n_layers: 1,
+      n_groups: 1,
+      kv_block_tokens: kvBlockTokens,
+      n_kv_blocks: 2 * kvBlocks,
+      type: 0,
+    },
     ...{ n_kv_heads: [kvHeads], head_dim: [headDim], value_dim: [headDim], group: [0] },
     ...{ states: [], slots: 0 },
   };
-  const { bytes, pageBytes } = context.cacheBytes(desc);
+  const { bytes, kvBlockBytes } = context.cacheBytes(desc);
   const arena = context.createArena(bytes);
   const cache = arena.createCache(desc);
   const speed = () =>
     copySpeed(
-      2 * pages * pageBytes,
-      (times) => cache.copyPages(repeated(0, pages, times), repeated(pages, pages, times)),
+      2 * kvBlocks * kvBlockBytes,
+      (times) =>
+        cache.copyKvBlocks(repeated(0, kvBlocks, times), repeated(kvBlocks, kvBlocks, times)),
     );
-  return { cache, pageBytes, speed, close: () => arena.close() };
+  return { cache, kvBlockBytes, speed, close: () => arena.close() };
 }
 
 /** So many numbers from the first on, again and again. */

@@ -34,9 +34,9 @@ export function encodeTensorDesc({ part, ...desc }: TensorDesc): Uint8Array<Arra
 
 /** The description as it crosses. */
 export function encodeCacheDesc(desc: CacheDesc): Uint8Array<ArrayBuffer> {
-  const { states, slots, ...pages } = desc;
+  const { states, slots, ...kvBlocks } = desc;
   const fields = { n_states: states.length, n_slots: slots, state_values: states };
-  return CACHE_DESC.encode({ ...pages, ...fields });
+  return CACHE_DESC.encode({ ...kvBlocks, ...fields });
 }
 
 /** The largest step that a program will be asked for. */

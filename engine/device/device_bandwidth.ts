@@ -3,8 +3,8 @@ import type { Context } from "./context.ts";
 import type { DeviceInfo, KernelLibrary } from "./library.ts";
 import { isDeviceLoss } from "../errors.ts";
 
-/** Pages that are copied at a time: more than any cache of the device holds; of the emulated device one. */
-const PAGES = 12;
+/** KV blocks that are copied at a time: more than any cache of the device holds; of the emulated device one. */
+const KV_BLOCKS = 12;
 
 /** A card whose memory is compared with others'. */
 export interface ComparedCard {
@@ -44,7 +44,7 @@ export async function measureBandwidth(
 ): Promise<number> {
   let copied;
   try {
-    copied = createCopiedCache(context, library.backend === "cuda" ? PAGES : 1);
+    copied = createCopiedCache(context, library.backend === "cuda" ? KV_BLOCKS : 1);
   } catch (error) {
     if (isDeviceLoss(error)) throw error;
     return bandwidthOf(info) ?? 1;

@@ -93,7 +93,7 @@ export class DeviceProgram {
    * Runs the program over decode rows, one a sequence, and then over the tokens that it drew, again and again. Nothing
    * that is asked of the context meanwhile waits for more than the step that is under way.
    *
-   * @param sequences Each of one decode row, with a sample as its output. Their pages are those of all steps.
+   * @param sequences Each of one decode row, with a sample as its output. Their KV blocks are those of all steps.
    * @param steps At most.
    * @param limits When each sequence ends.
    * @param take Called for each step, in their order. It must not fail.

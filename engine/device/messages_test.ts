@@ -124,11 +124,11 @@ Deno.test("what a message says wrongly is refused by name, and the next one is s
       caller.ask(calls, number("m40_get_device_info"), [{ value: 2 ** 32 }, {}]),
       /parameter 0 has 32 bits$/,
     );
-    const pages = { value: 0, bytes: 4, area: 0 };
+    const kvBlocks = { value: 0, bytes: 4, area: 0 };
     await refused(
       caller.ask(calls, number("m40_tensor_read"), [
         ...[{ value: context }, {}, {}, {}],
-        ...[pages, { value: 2n ** 62n + 1n }],
+        ...[kvBlocks, { value: 2n ** 62n + 1n }],
       ]),
       /parameter 4 has 4611686018427387905 elements: more than/,
     );

@@ -25,10 +25,10 @@ export interface StepSequence {
   /** Position of the first of them in the sequence. */
   readonly position: number;
   /**
-   * The sequence's KV pages of each group of the cache, in order, up to its last token here at least; `NONE`
+   * The sequence's KV blocks of each group of the cache, in order, up to its last token here at least; `NONE`
    * for those that no token here attends to. Empty where there is no cache.
    */
-  readonly pages: readonly ArrayLike<number>[];
+  readonly kvBlocks: readonly ArrayLike<number>[];
   /**
    * The slots that its states are read from, `NONE` where it begins, and written to, which may be the same. No
    * other sequence of the step may read or write the latter. Absent where the program has no states.
@@ -82,17 +82,17 @@ export function stepBytes(
   const biases = (Math.min(limits.n_vocab, 2 * MAX_TOKEN_BIASES) + MOST_FORBIDDEN) *
     TOKEN_BIAS.bytes;
   return STEP_HEADER.bytes + limits.n_tokens * 12 +
-    limits.n_sequences * (groups * limits.n_sequence_pages * 4 + (hasStates ? 8 : 0)) +
+    limits.n_sequences * (groups * limits.n_sequence_kv_blocks * 4 + (hasStates ? 8 : 0)) +
     limits.n_outputs * (OUTPUT.bytes + SAMPLING.bytes + mask + history + biases);
 }
 
-/** How much of everything a step has; `pages` of the sequence and group with most of them. */
+/** How much of everything a step has; `kvBlocks` of the sequence and group with most of them. */
 interface StepSize {
   readonly tokens: number;
   readonly sequences: number;
   /** Of the KV cache. */
   readonly groups: number;
-  readonly pages: number;
+  readonly kvBlocks: number;
   readonly outputs: number;
   /** Tokens that are computed as decoded ones. */
   readonly decode: number;
@@ -108,7 +108,7 @@ interface Places {
   readonly tokens: number;
   readonly positions: number;
   readonly sequences: number;
-  readonly pageTable: number;
+  readonly kvBlockTable: number;
   readonly states: number;
   readonly outputs: number;
   readonly sampling: number;
@@ -162,9 +162,9 @@ export class StepBlock {
     const written = { tokens: 0, outputs: 0, counts: 0, biases: 0, masks: 0 };
     const wanted: WantedOutput[] = [];
     sequences.forEach((sequence, index) => {
-      sequence.pages.forEach((pages, group) => {
+      sequence.kvBlocks.forEach((kvBlocks, group) => {
         const row = index * size.groups + group;
-        this.writePages(pages, at.pageTable + row * size.pages, size.pages);
+        this.writeKvBlocks(kvBlocks, at.kvBlockTable + row * size.kvBlocks, size.kvBlocks);
       });
       if (sequence.states) this.writeStates(sequence.states, at.states + 2 * index);
       for (const { row, kind = "sample", sampling = GREEDY } of sequence.outputs) {
@@ -189,11 +189,11 @@ export class StepBlock {
       n_sequences: size.sequences,
       n_outputs: size.outputs,
       n_decode: size.decode,
-      page_stride: size.pages,
+      kv_block_stride: size.kvBlocks,
       tokens: at.tokens * 4,
       positions: at.positions * 4,
       sequences: at.sequences * 4,
-      page_table: at.pageTable * 4,
+      kv_block_table: at.kvBlockTable * 4,
       outputs: at.outputs * 4,
       sampling: at.sampling * 4,
       token_counts: at.counts * 4,
@@ -216,10 +216,10 @@ export class StepBlock {
     }
   }
 
-  private writePages(pages: ArrayLike<number>, row: number, stride: number): void {
+  private writeKvBlocks(kvBlocks: ArrayLike<number>, row: number, stride: number): void {
     const { words } = this;
-    for (let i = 0; i < pages.length; i++) words[row + i] = pages[i];
-    words.fill(NONE, row + pages.length, row + stride);
+    for (let i = 0; i < kvBlocks.length; i++) words[row + i] = kvBlocks[i];
+    words.fill(NONE, row + kvBlocks.length, row + stride);
   }
 
   private writeStates({ from, to }: { from: number; to: number }, place: number): void {
@@ -299,8 +299,8 @@ export class StepBlock {
     const tokens = STEP_HEADER.bytes / 4;
     const positions = tokens + size.tokens;
     const sequences = positions + size.tokens;
-    const pageTable = sequences + size.tokens;
-    const states = pageTable + size.sequences * size.groups * size.pages;
+    const kvBlockTable = sequences + size.tokens;
+    const states = kvBlockTable + size.sequences * size.groups * size.kvBlocks;
     const outputs = states + 2 * size.states;
     const sampling = outputs + size.outputs * OUTPUT.bytes / 4;
     const counts = sampling + size.outputs * SAMPLING.bytes / 4;
@@ -311,7 +311,7 @@ export class StepBlock {
       tokens,
       positions,
       sequences,
-      pageTable,
+      kvBlockTable,
       states,
       outputs,
       sampling,
@@ -326,8 +326,8 @@ export class StepBlock {
     const size = {
       tokens: 0,
       sequences: sequences.length,
-      groups: sequences[0]?.pages.length ?? 0,
-      pages: 0,
+      groups: sequences[0]?.kvBlocks.length ?? 0,
+      kvBlocks: 0,
       outputs: 0,
       decode: 0,
       counts: 0,
@@ -335,16 +335,16 @@ export class StepBlock {
       masks: 0,
       states: sequences[0]?.states === undefined ? 0 : sequences.length,
     };
-    for (const { tokens, pages, states, outputs, decode } of sequences) {
+    for (const { tokens, kvBlocks, states, outputs, decode } of sequences) {
       if (decode) size.decode += tokens.length;
       size.tokens += tokens.length;
-      if (pages.length !== size.groups) {
-        throw new M40Error("internal", "sequences with pages of different numbers of groups");
+      if (kvBlocks.length !== size.groups) {
+        throw new M40Error("internal", "sequences with KV blocks of different numbers of groups");
       }
       if ((states !== undefined) !== (size.states > 0)) {
         throw new M40Error("internal", "sequences with states and without in one step");
       }
-      for (const { length } of pages) size.pages = Math.max(size.pages, length);
+      for (const { length } of kvBlocks) size.kvBlocks = Math.max(size.kvBlocks, length);
       size.outputs += outputs.length;
       for (const { sampling } of outputs) {
         if (sampling === undefined) continue;
@@ -358,7 +358,7 @@ export class StepBlock {
     this.within("tokens", size.tokens, this.limits.n_tokens);
     this.within("sequences", size.sequences, this.limits.n_sequences);
     this.within("outputs", size.outputs, this.limits.n_outputs);
-    this.within("pages of one sequence", size.pages, this.limits.n_sequence_pages);
+    this.within("KV blocks of one sequence", size.kvBlocks, this.limits.n_sequence_kv_blocks);
     return size;
   }
 

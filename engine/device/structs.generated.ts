@@ -169,7 +169,7 @@ export const TENSOR_DESC = new Struct("m40_tensor_desc", {
   type: "u32", n_experts: "u32", rows: "u32", columns: "u32", first_row: "u32", whole_rows: "u32",
 });
 export const CACHE_DESC = new Struct("m40_cache_desc", {
-  n_layers: "u32", n_groups: "u32", page_tokens: "u32", n_pages: "u32", type: "u32",
+  n_layers: "u32", n_groups: "u32", kv_block_tokens: "u32", n_kv_blocks: "u32", type: "u32",
   n_kv_heads: ["u32", 256], head_dim: ["u32", 256], value_dim: ["u32", 256], group: ["u32", 256],
   n_states: "u32", n_slots: "u32", state_values: ["u32", 256],
 });
@@ -178,16 +178,16 @@ export const BUFFER_DESC = new Struct("m40_buffer_desc", {
 });
 export const OP = new Struct("m40_op", { kind: "u32", flags: "u32", payload: ["u32", 30] });
 export const LIMITS = new Struct("m40_limits", {
-  n_tokens: "u32", n_sequences: "u32", n_outputs: "u32", n_sequence_pages: "u32", n_vocab: "u32",
-  lane: "u32", step_bytes: "u64",
+  n_tokens: "u32", n_sequences: "u32", n_outputs: "u32", n_sequence_kv_blocks: "u32",
+  n_vocab: "u32", lane: "u32", step_bytes: "u64",
 });
 export const INBOX = new Struct("m40_inbox", {
   process: "u64", address: "u64", offset: "u64", n_bytes: "u64", device: "u32", handle: ["u32", 16],
   reserved: "u32",
 });
 export const STEP_HEADER = new Struct("m40_step_header", {
-  n_tokens: "u32", n_sequences: "u32", n_outputs: "u32", n_decode: "u32", page_stride: "u32",
-  tokens: "u32", positions: "u32", sequences: "u32", page_table: "u32", outputs: "u32",
+  n_tokens: "u32", n_sequences: "u32", n_outputs: "u32", n_decode: "u32", kv_block_stride: "u32",
+  tokens: "u32", positions: "u32", sequences: "u32", kv_block_table: "u32", outputs: "u32",
   sampling: "u32", token_counts: "u32", n_token_counts: "u32", token_biases: "u32",
   n_token_biases: "u32", masks: "u32", n_masks: "u32", states: "u32", prefill_share: "u32",
 });

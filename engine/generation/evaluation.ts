@@ -1,6 +1,6 @@
 import type { DeviceProgram, StepSequence } from "../device/mod.ts";
 import type { DeviceLock } from "../loading/mod.ts";
-import { outputError, OwnPages, OwnSlot, type PageManager } from "../scheduler/mod.ts";
+import { type KvBlockManager, outputError, OwnKvBlocks, OwnSlot } from "../scheduler/mod.ts";
 import { M40Error } from "../errors.ts";
 
 /** The logits of a position. */
@@ -12,12 +12,12 @@ export interface PositionLogits {
 
 /** What an evaluation holds. */
 interface Held {
-  readonly pages: readonly number[];
+  readonly kvBlocks: readonly number[];
   /** Of a model with states. */
   readonly slot?: OwnSlot;
 }
 
-/** Computes the logits of every position of sequences that nobody serves; they hold pages meanwhile. */
+/** Computes the logits of every position of sequences that nobody serves; they hold KV blocks meanwhile. */
 export class Evaluations {
   /** What those hold that have begun and not ended. */
   private readonly held = new Set<Held>();
@@ -29,7 +29,7 @@ export class Evaluations {
    * @param chunkTokens Tokens of one step.
    */
   constructor(
-    private readonly pageManager: PageManager,
+    private readonly kvBlockManager: KvBlockManager,
     private readonly step: DeviceProgram["step"],
     private readonly withDevice: DeviceLock["run"],
     private readonly chunkTokens: number,
@@ -38,22 +38,22 @@ export class Evaluations {
   /**
    * The logits of every position, in order.
    *
-   * @throws {M40Error} "queue_full" where too few pages are free, "not_finite" where the model computes what
+   * @throws {M40Error} "queue_full" where too few KV blocks are free, "not_finite" where the model computes what
    * is no finite number, "cancelled" where the engine is closed meanwhile, "device" where it failed.
    */
   async *run(tokens: readonly number[], signal?: AbortSignal): AsyncGenerator<PositionLogits> {
-    const { layout } = this.pageManager;
+    const { layout } = this.kvBlockManager;
     const held = this.hold(layout.most(tokens.length, this.chunkTokens));
-    const own = new OwnPages(layout, held.pages);
+    const own = new OwnKvBlocks(layout, held.kvBlocks);
     try {
       for (let position = 0; position < tokens.length; position += this.chunkTokens) {
         signal?.throwIfAborted();
         const part = tokens.slice(position, position + this.chunkTokens);
-        const pages = own.cover(position, part.length);
+        const kvBlocks = own.cover(position, part.length);
         yield* await this.evaluateChunk({
           tokens: part,
           position,
-          pages,
+          kvBlocks,
           states: held.slot?.at(position),
         });
       }
@@ -62,28 +62,28 @@ export class Evaluations {
     }
   }
 
-  /** Ends those that have begun: their pages are free, and their next step fails. */
+  /** Ends those that have begun: their KV blocks are free, and their next step fails. */
   close(): void {
     this.closed = true;
     for (const held of this.held) this.release(held);
   }
 
   private hold(count: number): Held {
-    const { pageManager } = this;
-    const pages = pageManager.allocate(count);
-    const slot = pages && pageManager.slots && OwnSlot.take(pageManager.slots);
-    if (pages === undefined || (pageManager.slots !== undefined && slot === undefined)) {
-      if (pages !== undefined) pageManager.release(pages);
+    const { kvBlockManager } = this;
+    const kvBlocks = kvBlockManager.allocate(count);
+    const slot = kvBlocks && kvBlockManager.slots && OwnSlot.take(kvBlockManager.slots);
+    if (kvBlocks === undefined || (kvBlockManager.slots !== undefined && slot === undefined)) {
+      if (kvBlocks !== undefined) kvBlockManager.release(kvBlocks);
       throw new M40Error("queue_full", "the KV cache is in use; try again when no request runs");
     }
-    const held = { pages, slot };
+    const held = { kvBlocks, slot };
     this.held.add(held);
     return held;
   }
 
   private release(held: Held): void {
     if (!this.held.delete(held)) return;
-    this.pageManager.release(held.pages);
+    this.kvBlockManager.release(held.kvBlocks);
     held.slot?.release();
   }
 

@@ -1,24 +1,27 @@
 import type { MemoryPlan } from "../memory/mod.ts";
-import { HostPages } from "../scheduler/mod.ts";
+import { HostKvBlocks } from "../scheduler/mod.ts";
 import type { PlacedModel } from "./placed_model.ts";
 
-/** The share of host memory that states get at most: a sequence that gives way has a state and pages. */
+/** The share of host memory that states get at most: a sequence that gives way has a state and KV blocks. */
 const STATE_SHARE = 1 / 2;
 
-/** Host memory for the pages and states of sequences that give way, of so many bytes together. */
+/** Host memory for the KV blocks and states of sequences that give way, of so many bytes together. */
 export function createHostCache(
-  { pageBytes, slotBytes, hostMemory }: Pick<PlacedModel, "pageBytes" | "slotBytes" | "hostMemory">,
+  { kvBlockBytes, slotBytes, hostMemory }: Pick<
+    PlacedModel,
+    "kvBlockBytes" | "slotBytes" | "hostMemory"
+  >,
   plan: MemoryPlan,
   bytes: number,
-): { host?: HostPages; hostStates?: HostPages } {
+): { host?: HostKvBlocks; hostStates?: HostKvBlocks } {
   const slots = slotBytes === 0
     ? 0
     : Math.min(plan.limits.n_sequences, Math.floor(STATE_SHARE * bytes / slotBytes));
-  const roomOfNothing = slots > 0 ? plan.pages : 0;
-  const pages = pageBytes === 0
+  const roomOfNothing = slots > 0 ? plan.kvBlocks : 0;
+  const kvBlocks = kvBlockBytes === 0
     ? roomOfNothing
-    : Math.floor((bytes - slots * slotBytes) / pageBytes);
+    : Math.floor((bytes - slots * slotBytes) / kvBlockBytes);
   const memoryFor = (count: number, each: number) =>
-    count === 0 ? undefined : new HostPages(hostMemory(count * each), each, count);
-  return { host: memoryFor(pages, pageBytes), hostStates: memoryFor(slots, slotBytes) };
+    count === 0 ? undefined : new HostKvBlocks(hostMemory(count * each), each, count);
+  return { host: memoryFor(kvBlocks, kvBlockBytes), hostStates: memoryFor(slots, slotBytes) };
 }

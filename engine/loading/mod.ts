@@ -15,7 +15,7 @@ export {
   sizesByType,
 } from "./model_info.ts";
 export { type ModelSource, readModelSource } from "./model_source.ts";
-export type { PageStores } from "./open_disk_cache.ts";
+export type { KvBlockStores } from "./open_disk_cache.ts";
 export {
   type CardMemory,
   type ModelDevice,

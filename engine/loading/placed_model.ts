@@ -41,11 +41,11 @@ import {
   stepWork,
 } from "../program/mod.ts";
 import { checkRange } from "../sampling/mod.ts";
-import type { PageStore } from "../scheduler/disk/cache/mod.ts";
+import type { KvBlockStore } from "../scheduler/disk/cache/mod.ts";
 import { type EngineOptions, integerOption, servingOptions } from "../engine_options.ts";
 import { asM40Error, M40Error } from "../errors.ts";
 import type { ModelSource } from "./model_source.ts";
-import { openDiskCache, type PageStores } from "./open_disk_cache.ts";
+import { type KvBlockStores, openDiskCache } from "./open_disk_cache.ts";
 
 /** The device that a model is on. */
 export interface ModelDevice extends DeviceInfo {
@@ -96,17 +96,17 @@ export interface PlacedModel {
   readonly scheduled: ProfiledDevice;
   /** Steps of different sequences that may be under way at a time. */
   readonly concurrentSteps: number;
-  /** Bytes of a page and of a slot of states in host memory. */
-  readonly pageBytes: number;
+  /** Bytes of a KV block and of a slot of states in host memory. */
+  readonly kvBlockBytes: number;
   readonly slotBytes: number;
-  /** Host memory that pages are copied from and to, see `Context.hostMemory`. */
+  /** Host memory that KV blocks are copied from and to, see `Context.hostMemory`. */
   readonly hostMemory: (bytes: number) => Uint8Array<ArrayBuffer>;
   /** What a step has to do. */
   readonly stepWork: (size: Omit<StepSize, "kvValueBytes">) => StepWork;
-  /** Bytes of host memory for KV pages and states. */
+  /** Bytes of host memory for KV blocks and states. */
   readonly hostCacheBytes: number;
-  /** KV pages on disk. */
-  readonly pageStore?: PageStore;
+  /** KV blocks on disk. */
+  readonly kvBlockStore?: KvBlockStore;
   /** Of several cards how rows get from one to the other, where they do. */
   readonly exchange?: ChosenExchange;
   /** Has cards that use each other's memory do so no more, where nothing is computed there. */
@@ -134,8 +134,8 @@ export interface PlannedModel {
 export interface Shared {
   /** How many there are, each with its share of host memory; default 1. */
   readonly copies?: number;
-  /** Pages on disk that more than one of them finds; filled in. */
-  readonly stores?: PageStores;
+  /** KV blocks on disk that more than one of them finds; filled in. */
+  readonly stores?: KvBlockStores;
 }
 
 /** Outputs of a step where a model's embeddings are means. */
@@ -147,7 +147,7 @@ const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;
  * Opens the devices that one copy of a model is to be on, and plans their memory.
  *
  * @param devices Their names; over several the model is split, in this order.
- * @param shared With whom host memory and pages on disk are shared.
+ * @param shared With whom host memory and KV blocks on disk are shared.
  * @throws {M40Error} As `Engine.load` does for devices, their memory and the options.
  */
 export async function planModel(
@@ -235,7 +235,7 @@ async function planFor(
       ? Math.max(logitsOutputs, MEAN_OUTPUTS)
       : logitsOutputs,
     device: kind,
-    pages: options.kvPages,
+    kvBlocks: options.kvKvBlocks,
     slots: options.stateSlots,
   };
   if (cards.length === 1) {
@@ -315,11 +315,11 @@ async function assemble(
   { gguf, program }: ModelSource,
   hostCacheBytes: number,
   options: EngineOptions,
-  stores?: PageStores,
+  stores?: KvBlockStores,
 ): Promise<Omit<PlacedModel, "close">> {
   const [{ rows }] = shares;
   const sizes = cards.map(({ context, cache }) => context.cacheBytes(cache.desc));
-  const pageBytes = sizes.reduce((sum, { pageBytes }) => sum + pageBytes, 0);
+  const kvBlockBytes = sizes.reduce((sum, { kvBlockBytes }) => sum + kvBlockBytes, 0);
   const slotBytes = sizes.reduce((sum, { slotBytes }) => sum + slotBytes, 0);
   const stages = shares.flatMap(({ stage }, i) =>
     stage === undefined
@@ -376,13 +376,13 @@ async function assemble(
       ? scheduledDevice(first.program, first.cache, first.decodeProgram, stepRows)
       : new StagedDevice(stages),
     concurrentSteps: Math.max(stages.length, 1),
-    pageBytes,
+    kvBlockBytes,
     slotBytes,
-    // Page-locked for all cards of this process; others get it by a copy.
+    // KV block-locked for all cards of this process; others get it by a copy.
     hostMemory: (bytes) => first.context.hostMemory(bytes),
     stepWork: (size) => stepWork(program, { ...size, kvValueBytes: KV_VALUE_BYTES[plan.kvType] }),
     hostCacheBytes,
-    pageStore: options.diskCache &&
-      await openDiskCache(options.diskCache, origin, pageBytes, stores),
+    kvBlockStore: options.diskCache &&
+      await openDiskCache(options.diskCache, origin, kvBlockBytes, stores),
   };
 }

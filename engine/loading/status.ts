@@ -1,7 +1,7 @@
 import type { EngineCard } from "./engine_card.ts";
 import type { CardMemory, ModelDevice } from "./placed_model.ts";
 import type {
-  DiskPagesStatus,
+  DiskKvBlocksStatus,
   SchedulerCounts,
   SchedulerStatus,
   SequenceState,
@@ -9,10 +9,10 @@ import type {
 
 /** What an engine does at the moment, and has done since it was loaded. */
 export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts> {
-  /** KV pages in all, held by sequences, and kept for prompts that begin alike. */
-  readonly pages: number;
-  readonly usedPages: number;
-  readonly idlePages: number;
+  /** KV blocks in all, held by sequences, and kept for prompts that begin alike. */
+  readonly kvBlocks: number;
+  readonly usedKvBlocks: number;
+  readonly idleKvBlocks: number;
   /**
    * Slots of states in all, those that sequences go on from, and those of states that are kept for prompts that begin
    * alike; all 0 where the model keeps none.
@@ -21,7 +21,7 @@ export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts>
   readonly usedSlots: number;
   readonly idleSlots: number;
   /** What the disk cache has and has done, where there is one. */
-  readonly disk?: DiskPagesStatus;
+  readonly disk?: DiskKvBlocksStatus;
   /** The share of the time in which the device rests between steps for its limits, 0 to 1; absent without any. */
   readonly restShare?: number;
   /** Of several replicas, the devices whose is lost, or on its way back; absent where there are not several. */
@@ -58,7 +58,7 @@ export interface SlotStatus {
   readonly promptTokens: number;
   readonly computedTokens: number;
   readonly generatedTokens: number;
-  readonly pages: number;
+  readonly kvBlocks: number;
   /** Of several replicas, the device of the one that it was given to; absent while it waits for one. */
   readonly device?: string;
   /** Since it arrived, in milliseconds. */

@@ -1,5 +1,5 @@
 import { copySpeed, type StepResult, type StepSequence } from "../device/mod.ts";
-import { OwnPages, OwnSlot, pagesIn } from "../scheduler/mod.ts";
+import { kvBlocksIn, OwnKvBlocks, OwnSlot } from "../scheduler/mod.ts";
 import type { Engine, ExclusiveDevice } from "../engine.ts";
 
 /** Bytes that a copy has at least for its speed to be that of the memory. */
@@ -42,7 +42,7 @@ export type TimedStep = (
 
 /**
  * Times an engine's steps without scheduler, tokenizer or server. Tokens are made up; attention reads
- * pages that were computed from such tokens. What does not fit the context or the KV cache is left out.
+ * KV blocks that were computed from such tokens. What does not fit the context or the KV cache is left out.
  *
  * @param step How the steps are run that are timed, those to warm up among them.
  */
@@ -62,24 +62,24 @@ export async function* benchmark(
 /** Bytes a second that the device reads and writes when it copies, or undefined where it has no room to try. */
 export function copyBandwidth(engine: Engine): Promise<number | undefined> {
   return engine.exclusive(async (device) => {
-    const { pages: all, cacheBytes } = engine.plan;
-    const pageBytes = cacheBytes / all;
-    const count = Math.min(Math.floor(all / 2), Math.ceil(2 ** 30 / pageBytes));
+    const { kvBlocks: all, cacheBytes } = engine.plan;
+    const kvBlockBytes = cacheBytes / all;
+    const count = Math.min(Math.floor(all / 2), Math.ceil(2 ** 30 / kvBlockBytes));
     // What fits a cache says nothing of the memory.
-    if (count * pageBytes < LEAST_COPY_BYTES) return undefined;
-    const pages = device.allocate(2 * count);
-    if (pages === undefined) return undefined;
+    if (count * kvBlockBytes < LEAST_COPY_BYTES) return undefined;
+    const kvBlocks = device.allocate(2 * count);
+    if (kvBlocks === undefined) return undefined;
     try {
       // In their order: those that stand side by side go in one copy.
-      const sorted = Uint32Array.from(pages).sort();
+      const sorted = Uint32Array.from(kvBlocks).sort();
       const [from, to] = [sorted.slice(0, count), sorted.slice(count)];
       return await copySpeed(
-        2 * count * pageBytes,
-        () => device.copyPages(from, to),
+        2 * count * kvBlockBytes,
+        () => device.copyKvBlocks(from, to),
         { repeatable: false },
       );
     } finally {
-      device.release(pages);
+      device.release(kvBlocks);
     }
   });
 }
@@ -92,13 +92,13 @@ async function measurePrefill(
 ): Promise<Measurement | undefined> {
   return await engine.exclusive(async (device) => {
     const chunk = engine.plan.limits.n_tokens;
-    const pages = device.allocate(device.layout.most(size, chunk));
-    if (pages === undefined) return undefined;
+    const kvBlocks = device.allocate(device.layout.most(size, chunk));
+    if (kvBlocks === undefined) return undefined;
     const [slot] = takeSlots(device, 1);
     const milliseconds: number[] = [];
     try {
       for (let i = 0; i <= repetitions; i++) {
-        const own = new OwnPages(device.layout, pages);
+        const own = new OwnKvBlocks(device.layout, kvBlocks);
         const start = performance.now();
         for (let position = 0; position < size; position += chunk) {
           const tokens = madeUp(engine, i, position, Math.min(chunk, size - position));
@@ -106,7 +106,7 @@ async function measurePrefill(
           await step(device, [{
             tokens,
             position,
-            pages: own.cover(position, tokens.length),
+            kvBlocks: own.cover(position, tokens.length),
             states: slot?.at(position),
             outputs: last ? [{ row: tokens.length - 1 }] : [],
           }]);
@@ -114,7 +114,7 @@ async function measurePrefill(
         if (i > 0) milliseconds.push(performance.now() - start);
       }
     } finally {
-      device.release(pages);
+      device.release(kvBlocks);
       slot?.release();
     }
     const steps = Math.ceil(size / chunk);
@@ -133,11 +133,11 @@ async function measureDecode(
   const length = depth + plan.steps + 1;
   if (length > engine.contextTokens) return [];
   return await engine.exclusive(async (device) => {
-    const pages = device.allocate(
+    const kvBlocks = device.allocate(
       device.layout.most(length, Math.max(limits.n_tokens, plan.steps + 1)),
     );
-    if (pages === undefined) return [];
-    const own = new OwnPages(device.layout, pages);
+    if (kvBlocks === undefined) return [];
+    const own = new OwnKvBlocks(device.layout, kvBlocks);
     // What comes before is read by all in every repetition, and stays as it is.
     const [before] = takeSlots(device, 1);
     try {
@@ -145,7 +145,7 @@ async function measureDecode(
         const tokens = madeUp(engine, 0, position, Math.min(limits.n_tokens, depth - position));
         const table = own.cover(position, tokens.length);
         const states = before?.at(position);
-        await device.step([{ tokens, position, pages: table, states, outputs: [] }]);
+        await device.step([{ tokens, position, kvBlocks: table, states, outputs: [] }]);
       }
       const first = own.cover(depth, plan.steps + 1);
       const results: Measurement[] = [];
@@ -163,7 +163,7 @@ async function measureDecode(
       }
       return results;
     } finally {
-      device.release(pages);
+      device.release(kvBlocks);
       before?.release();
     }
   });
@@ -173,7 +173,7 @@ async function measureDecode(
 interface BatchStart {
   readonly size: number;
   readonly depth: number;
-  /** The page table of the first sequence, which has so many tokens; the others get copies of its pages. */
+  /** The block table of the first sequence, which has so many tokens; the others get copies of its KV blocks. */
   readonly first: readonly (readonly number[])[];
   /** The slot with its states, where the model keeps any. */
   readonly before?: OwnSlot;
@@ -187,18 +187,20 @@ async function measureBatch(
   { size, depth, first, before, plan, step: run }: BatchStart,
 ): Promise<Measurement | undefined> {
   const each = device.layout.most(depth + plan.steps + 1, plan.steps + 1);
-  const pages = device.allocate((size - 1) * each);
-  if (pages === undefined) return undefined;
+  const kvBlocks = device.allocate((size - 1) * each);
+  if (kvBlocks === undefined) return undefined;
   const slots = takeSlots(device, size);
   try {
     const others = Array.from(
       { length: size - 1 },
       (_, i) =>
-        new OwnPages(device.layout, pages.slice(i * each, (i + 1) * each))
+        new OwnKvBlocks(device.layout, kvBlocks.slice(i * each, (i + 1) * each))
           .cover(depth, plan.steps + 1),
     );
-    const from = Uint32Array.from(pagesIn(first));
-    for (const other of others) await device.copyPages(from, Uint32Array.from(pagesIn(other)));
+    const from = Uint32Array.from(kvBlocksIn(first));
+    for (const other of others) {
+      await device.copyKvBlocks(from, Uint32Array.from(kvBlocksIn(other)));
+    }
     const sequences = [first, ...others];
     const milliseconds: number[] = [];
     for (let i = 0; i <= plan.repetitions; i++) {
@@ -207,10 +209,10 @@ async function measureBatch(
       for (let step = 0; step < plan.steps; step++) {
         const { outputs } = await run(
           device,
-          sequences.map((pages, n) => ({
+          sequences.map((kvBlocks, n) => ({
             tokens: [tokens[n]],
             position: depth + step,
-            pages,
+            kvBlocks,
             states: step === 0 && depth > 0 ? slots[n]?.after(before!) : slots[n]?.at(depth + step),
             decode: true,
             outputs: [{ row: 0 }],
@@ -223,7 +225,7 @@ async function measureBatch(
     const tokens = size * plan.steps;
     return { kind: "decode", size, depth, tokens, steps: plan.steps, milliseconds };
   } finally {
-    device.release(pages);
+    device.release(kvBlocks);
     for (const slot of slots) slot.release();
   }
 }

@@ -1,26 +1,26 @@
 import { MAX_CACHE_GROUPS } from "../device/mod.ts";
 import type { CacheLayer } from "../program/mod.ts";
-import { type PageGroup, PageLayout } from "../scheduler/mod.ts";
+import { type KvBlockGroup, KvBlockLayout } from "../scheduler/mod.ts";
 
-/** A model's layers in groups that have pages of their own. */
+/** A model's layers in groups that have KV blocks of their own. */
 export interface CacheGroups {
-  readonly groups: readonly PageGroup[];
+  readonly groups: readonly KvBlockGroup[];
   /** Of each layer the index of its group. */
   readonly groupOf: readonly number[];
 }
 
 /** Layers that attend alike, cut into more and more groups. */
 interface LayerClass {
-  readonly reach: PageGroup;
-  /** Pages of a group that one sequence needs. */
-  readonly pages: number;
+  readonly reach: KvBlockGroup;
+  /** KV blocks of a group that one sequence needs. */
+  readonly kvBlocks: number;
   /** The layers of each group, where they are cut into one, two and so on; the largest group's size. */
   readonly cuts: readonly { readonly groups: readonly number[][]; readonly size: number }[];
 }
 
 /**
- * Cuts the layers of a model into groups, so that those behind whose windows pages are given back have pages
- * of their own, and one sequence of a whole context takes the least memory. All pages are equally large, so
+ * Cuts the layers of a model into groups, so that those behind whose windows KV blocks are given back have KV blocks
+ * of their own, and one sequence of a whole context takes the least memory. All KV blocks are equally large, so
  * the groups should be.
  *
  * @param contextTokens Tokens that a sequence may have; windows that are no smaller count as none.
@@ -30,32 +30,35 @@ export function groupCacheLayers(
   layers: readonly CacheLayer[],
   contextTokens: number,
   stepTokens: number,
-  pageTokens: number,
+  kvBlockTokens: number,
 ): CacheGroups {
-  // Without attention, a sequence needs no page but that of its next token, which counts it.
+  // Without attention, a sequence needs no KV block but that of its next token, which counts it.
   if (layers.length === 0) return { groups: [{ window: 1, chunk: 0 }], groupOf: [] };
-  const classes = classesOf(layers, contextTokens, stepTokens, pageTokens);
+  const classes = classesOf(layers, contextTokens, stepTokens, kvBlockTokens);
   let best: { cuts: LayerClass["cuts"][number][]; cost: number; count: number } | undefined;
   const sizes = new Set(classes.flatMap(({ cuts }) => cuts.map(({ size }) => size)));
-  // What a page may hold: of each class as few groups as that takes.
+  // What a KV block may hold: of each class as few groups as that takes.
   for (const largest of sizes) {
     const cuts = classes.map((one) => one.cuts.find(({ size }) => size <= largest));
     if (!cuts.every((cut) => cut !== undefined)) continue;
     const count = cuts.reduce((sum, { groups }) => sum + groups.length, 0);
     if (count > MAX_CACHE_GROUPS) continue;
-    const pages = cuts.reduce((sum, { groups }, i) => sum + groups.length * classes[i].pages, 0);
+    const kvBlocks = cuts.reduce(
+      (sum, { groups }, i) => sum + groups.length * classes[i].kvBlocks,
+      0,
+    );
     const size = Math.max(...cuts.map((cut) => cut.size));
-    const cost = size * pages;
+    const cost = size * kvBlocks;
     if (best === undefined || cost < best.cost || (cost === best.cost && count < best.count)) {
       best = { cuts, cost, count };
     }
   }
   const whole = layers.reduce((sum, layer) => sum + sizeOf(layer), 0) *
-    Math.ceil(contextTokens / pageTokens);
+    Math.ceil(contextTokens / kvBlockTokens);
   if (best === undefined || whole <= best.cost) {
     return { groups: [{ window: 0, chunk: 0 }], groupOf: layers.map(() => 0) };
   }
-  const groups: PageGroup[] = [];
+  const groups: KvBlockGroup[] = [];
   const groupOf = new Array<number>(layers.length);
   for (const [i, { reach }] of classes.entries()) {
     for (const members of best.cuts[i].groups) {
@@ -70,9 +73,9 @@ function classesOf(
   layers: readonly CacheLayer[],
   contextTokens: number,
   stepTokens: number,
-  pageTokens: number,
+  kvBlockTokens: number,
 ): LayerClass[] {
-  const members = new Map<string, { reach: PageGroup; layers: number[] }>();
+  const members = new Map<string, { reach: KvBlockGroup; layers: number[] }>();
   for (const [i, { window, chunk }] of layers.entries()) {
     const reach = {
       window: window < contextTokens ? window : 0,
@@ -84,11 +87,11 @@ function classesOf(
     else members.set(key, { reach, layers: [i] });
   }
   return [...members.values()].map(({ reach, layers: own }) => {
-    const layout = new PageLayout(pageTokens, [reach]);
+    const layout = new KvBlockLayout(kvBlockTokens, [reach]);
     const most = Math.min(own.length, MAX_CACHE_GROUPS);
     return {
       reach,
-      pages: layout.most(contextTokens, stepTokens),
+      kvBlocks: layout.most(contextTokens, stepTokens),
       cuts: Array.from({ length: most }, (_, i) => cut(layers, own, i + 1)),
     };
   });

@@ -2,12 +2,12 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { type CacheGroups, groupCacheLayers, sizeOf } from "./cache_groups.ts";
 import { M40Error } from "../errors.ts";
 import type { CacheLayer } from "../program/program.ts";
-import { OwnPages } from "../scheduler/pages/own_pages.ts";
-import { NO_PAGE, PageLayout, pagesIn } from "../scheduler/pages/page_layout.ts";
+import { OwnKvBlocks } from "../scheduler/kv_blocks/own_kv_blocks.ts";
+import { KvBlockLayout, kvBlocksIn, NO_KV_BLOCK } from "../scheduler/kv_blocks/kv_block_layout.ts";
 
-// Which layers share pages, and what that costs in memory.
+// Which layers share KV blocks, and what that costs in memory.
 
-const PAGE = 32;
+const KV_BLOCK = 32;
 const STEP = 512;
 const CONTEXT = 32_768;
 
@@ -22,13 +22,13 @@ function alternating(count: number, period: number, first: CacheLayer, second: C
   return Array.from({ length: count }, (_, i) => (i + 1) % period === 0 ? second : first);
 }
 
-/** Values that pages for one sequence of the whole context hold, or for more of them. */
+/** Values that KV blocks for one sequence of the whole context hold, or for more of them. */
 function planned(all: readonly CacheLayer[], { groups, groupOf }: CacheGroups, sequences = 1) {
   const sizes = groups.map(() => 0);
   all.forEach((layer, i) => sizes[groupOf[i]] += sizeOf(layer));
-  const layout = new PageLayout(PAGE, groups);
-  const pages = layout.most(CONTEXT, STEP) + (sequences - 1) * layout.most(CONTEXT, 1);
-  return pages * PAGE * Math.max(...sizes);
+  const layout = new KvBlockLayout(KV_BLOCK, groups);
+  const kvBlocks = layout.most(CONTEXT, STEP) + (sequences - 1) * layout.most(CONTEXT, 1);
+  return kvBlocks * KV_BLOCK * Math.max(...sizes);
 }
 
 /** Values that the windows leave of so many sequences, and those of the tokens of a step beside them. */
@@ -62,7 +62,7 @@ const MODELS: Record<string, { layers: CacheLayer[]; groups: number; more: numbe
     groups: 13,
     more: 0.02,
   },
-  // 16 groups are too few for layers of such different sizes to fill their pages.
+  // 16 groups are too few for layers of such different sizes to fill their KV blocks.
   "a model with 8 heads of 256 in windows and 2 of 512 without": {
     layers: alternating(
       30,
@@ -77,13 +77,13 @@ const MODELS: Record<string, { layers: CacheLayer[]; groups: number; more: numbe
 
 for (const [name, model] of Object.entries(MODELS)) {
   Deno.test(`32k tokens of ${name} take hardly more than its windows allow: ${model.more * 100}%`, () => {
-    const cut = groupCacheLayers(model.layers, CONTEXT, STEP, PAGE);
+    const cut = groupCacheLayers(model.layers, CONTEXT, STEP, KV_BLOCK);
     for (const sequences of [1, 4, 16]) {
       const share = planned(model.layers, cut, sequences) / allowed(model.layers, sequences);
       assert(share >= 1 && share <= 1 + model.more, `${sequences} sequences: ${share}`);
     }
     // Once a prompt is computed, its windows alone are held.
-    const layout = new PageLayout(PAGE, cut.groups);
+    const layout = new KvBlockLayout(KV_BLOCK, cut.groups);
     const held = layout.most(CONTEXT, 1) / layout.most(CONTEXT, STEP);
     const share = held * planned(model.layers, cut) / allowed(model.layers, 1, 0);
     assert(share <= 1 + model.more + 0.01, `between steps: ${share}`);
@@ -93,7 +93,7 @@ for (const [name, model] of Object.entries(MODELS)) {
 
 Deno.test("layers that attend alike are in groups of their own, and each layer is in one", () => {
   const model = MODELS["Gemma 3 12B"].layers;
-  const { groups, groupOf } = groupCacheLayers(model, CONTEXT, STEP, PAGE);
+  const { groups, groupOf } = groupCacheLayers(model, CONTEXT, STEP, KV_BLOCK);
   model.forEach(({ window }, i) => assertEquals(groups[groupOf[i]].window, window));
   assertEquals(groups.filter(({ window }) => window === 0).length, 1);
   for (const group of groups.keys()) {
@@ -103,65 +103,72 @@ Deno.test("layers that attend alike are in groups of their own, and each layer i
 
 Deno.test("windows that the context or a step does not go beyond make no groups", () => {
   const model = MODELS["gpt-oss 20B"].layers;
-  const groupsOf = (context: number) => groupCacheLayers(model, context, STEP, PAGE).groups;
+  const groupsOf = (context: number) => groupCacheLayers(model, context, STEP, KV_BLOCK).groups;
   for (const context of [64, 128, 128 + STEP]) {
     assertEquals(groupsOf(context), [{ window: 0, chunk: 0 }], `a context of ${context}`);
   }
   assertEquals(groupsOf(2048).length, 2);
   // All with one window: one group, which has it.
-  assertEquals(groupCacheLayers(layers(32, { window: 4096 }), CONTEXT, STEP, PAGE).groups, [
+  assertEquals(groupCacheLayers(layers(32, { window: 4096 }), CONTEXT, STEP, KV_BLOCK).groups, [
     { window: 4096, chunk: 0 },
   ]);
-  assertEquals(groupCacheLayers(layers(32, { chunk: 8192 }), CONTEXT, STEP, PAGE).groups, [
+  assertEquals(groupCacheLayers(layers(32, { chunk: 8192 }), CONTEXT, STEP, KV_BLOCK).groups, [
     { window: 0, chunk: 8192 },
   ]);
 });
 
 Deno.test("more kinds of windows than there may be groups make one that sees everything", () => {
   const model = Array.from({ length: 40 }, (_, i) => layers(1, { window: 100 + i })[0]);
-  const { groups, groupOf } = groupCacheLayers(model, CONTEXT, STEP, PAGE);
+  const { groups, groupOf } = groupCacheLayers(model, CONTEXT, STEP, KV_BLOCK);
   assertEquals(groups, [{ window: 0, chunk: 0 }]);
   assertEquals(new Set(groupOf), new Set([0]));
 });
 
-Deno.test("a sequence never needs more pages of a group than are counted for it", () => {
+Deno.test("a sequence never needs more KV blocks of a group than are counted for it", () => {
   for (
     const group of [{ window: 0, chunk: 0 }, { window: 40, chunk: 0 }, { window: 0, chunk: 50 }]
   ) {
     for (const step of [1, 7, 32, 100]) {
-      const layout = new PageLayout(PAGE, [group]);
+      const layout = new KvBlockLayout(KV_BLOCK, [group]);
       let most = 0;
       for (let start = 0; start < 500; start++) {
         const last = start + step;
-        const pages = Math.ceil(last / PAGE) - layout.firstPage(0, start);
-        most = Math.max(most, pages);
-        assert(pages <= layout.most(last, step), `${JSON.stringify(group)}: ${start} to ${last}`);
+        const kvBlocks = Math.ceil(last / KV_BLOCK) - layout.firstKvBlock(0, start);
+        most = Math.max(most, kvBlocks);
+        assert(
+          kvBlocks <= layout.most(last, step),
+          `${JSON.stringify(group)}: ${start} to ${last}`,
+        );
       }
       if (group.window + group.chunk > 0) assert(most >= layout.most(500, step) - 2);
     }
   }
 });
 
-Deno.test("a sequence that nobody schedules fills pages behind its windows again, and has what each step sees", () => {
+Deno.test("a sequence that nobody schedules fills KV blocks behind its windows again, and has what each step sees", () => {
   const reaches = [{ window: 0, chunk: 0 }, { window: 70, chunk: 0 }, { window: 0, chunk: 90 }];
-  const layout = new PageLayout(PAGE, reaches);
+  const layout = new KvBlockLayout(KV_BLOCK, reaches);
   const [length, step] = [1000, 50];
-  const pages = Array.from({ length: layout.most(length, step) }, (_, i) => 100 + i);
-  const own = new OwnPages(layout, pages);
+  const kvBlocks = Array.from({ length: layout.most(length, step) }, (_, i) => 100 + i);
+  const own = new OwnKvBlocks(layout, kvBlocks);
   for (let position = 0; position < length; position += step) {
     const table = own.cover(position, step);
     const seen = table.flatMap((list, group) =>
-      list.slice(layout.firstPage(group, position), Math.ceil((position + step) / PAGE))
+      list.slice(layout.firstKvBlock(group, position), Math.ceil((position + step) / KV_BLOCK))
     );
-    assert(seen.every((page) => pages.includes(page)), `from position ${position} on`);
-    assertEquals(new Set(seen).size, seen.length, "a page in two places");
-    assertEquals(pagesIn(table).toSorted(), seen.toSorted(), "a page that nothing sees is held");
+    assert(seen.every((kvBlock) => kvBlocks.includes(kvBlock)), `from position ${position} on`);
+    assertEquals(new Set(seen).size, seen.length, "a KV block in two places");
+    assertEquals(
+      kvBlocksIn(table).toSorted(),
+      seen.toSorted(),
+      "a KV block that nothing sees is held",
+    );
   }
-  // One that starts in the midst has no pages behind the windows either.
-  const late = new OwnPages(layout, pages.slice(0, layout.most(950 + step, step)));
+  // One that starts in the midst has no KV blocks behind the windows either.
+  const late = new OwnKvBlocks(layout, kvBlocks.slice(0, layout.most(950 + step, step)));
   assertEquals(
-    late.cover(950, step).map((list) => list.map((page) => page === NO_PAGE)),
-    own.cover(950, step).map((list) => list.map((page) => page === NO_PAGE)),
+    late.cover(950, step).map((list) => list.map((kvBlock) => kvBlock === NO_KV_BLOCK)),
+    own.cover(950, step).map((list) => list.map((kvBlock) => kvBlock === NO_KV_BLOCK)),
   );
-  assertThrows(() => new OwnPages(layout, [1, 2]).cover(0, step), M40Error, "too few KV pages");
+  assertThrows(() => new OwnKvBlocks(layout, [1, 2]).cover(0, step), M40Error, "too few KV blocks");
 });

@@ -11,8 +11,8 @@ export interface PartSize {
   readonly weightBytes: number;
   /** The buffers of the largest step. */
   readonly programBytes: number;
-  /** What a page and a slot take there. */
-  readonly pageBytes: number;
+  /** What a KV block and a slot take there. */
+  readonly kvBlockBytes: number;
   readonly slotBytes: number;
   /** What a step of decoded tokens reads. */
   readonly readBytes: number;
@@ -26,39 +26,39 @@ export interface CutRequest {
   readonly pieces: number;
   /** What the pieces of [from, to) take of a card. It is asked for the same ones again and again. */
   readonly size: (card: number, from: number, to: number) => PartSize;
-  /** Pages and slots that there must be at least. */
-  readonly pages: number;
+  /** KV blocks and slots that there must be at least. */
+  readonly kvBlocks: number;
   readonly slots: number;
 }
 
-/** How much longer the slowest card may take than it has to, for more pages. */
-const SLOWER_FOR_PAGES = 1.05;
-/** As many times the pages that there must be are enough; for fewer it may take still longer. */
+/** How much longer the slowest card may take than it has to, for more KV blocks. */
+const SLOWER_FOR_KV_BLOCKS = 1.05;
+/** As many times the KV blocks that there must be are enough; for fewer it may take still longer. */
 const ENOUGH = 4;
 const SLOWER_FOR_ENOUGH = 1.25;
-/** No more pages are looked for. */
-const MOST_PAGES = 2 ** 20;
+/** No more KV blocks are looked for. */
+const MOST_KV_BLOCKS = 2 ** 20;
 /** Halvings of a time, after which the cards' times are told apart. */
 const HALVINGS = 40;
 
 /**
  * Which pieces of a model each card gets. As many steps are under way as there are cards, so it is the slowest card that
  * counts: its time is the bytes that it reads in a step over what its memory gives. Where several ways are as fast, within
- * a few hundredths, the one with the most pages is taken; where that has room for few sequences of a whole context, one that
+ * a few hundredths, the one with the most KV blocks is taken; where that has room for few sequences of a whole context, one that
  * is slower by up to a quarter.
  *
  * @returns The piece that each card but the first begins with; undefined where there is no room, or are too few pieces.
  */
 export function planCuts(request: CutRequest): number[] | undefined {
-  const { cards, pieces, pages } = request;
+  const { cards, pieces, kvBlocks } = request;
   if (pieces < cards.length) return undefined;
-  const any = filled(request, Infinity, pages);
+  const any = filled(request, Infinity, kvBlocks);
   if (any === undefined) return undefined;
   let [fast, slow] = [0, slowest(request, any)];
   let best = any;
   for (let i = 0; i < HALVINGS && fast < slow; i++) {
     const middle = (fast + slow) / 2;
-    const found = filled(request, middle, pages);
+    const found = filled(request, middle, kvBlocks);
     if (found === undefined) {
       fast = middle;
     } else {
@@ -66,20 +66,25 @@ export function planCuts(request: CutRequest): number[] | undefined {
       slow = slowest(request, found);
     }
   }
-  const most = withMostPages(request, SLOWER_FOR_PAGES * slow, { pages, begins: best }, MOST_PAGES);
-  const enough = Math.min(MOST_PAGES, ENOUGH * pages);
-  if (most.pages >= enough) return most.begins;
-  return withMostPages(request, SLOWER_FOR_ENOUGH * slow, most, enough).begins;
+  const most = withMostKvBlocks(
+    request,
+    SLOWER_FOR_KV_BLOCKS * slow,
+    { kvBlocks, begins: best },
+    MOST_KV_BLOCKS,
+  );
+  const enough = Math.min(MOST_KV_BLOCKS, ENOUGH * kvBlocks);
+  if (most.kvBlocks >= enough) return most.begins;
+  return withMostKvBlocks(request, SLOWER_FOR_ENOUGH * slow, most, enough).begins;
 }
 
-/** A plan, and pages that there is room for by it. */
+/** A plan, and KV blocks that there is room for by it. */
 interface RoomFor {
-  readonly pages: number;
+  readonly kvBlocks: number;
   readonly begins: number[];
 }
 
-/** The plan with the most pages, up to a number, of those that take no longer than a time. */
-function withMostPages(
+/** The plan with the most KV blocks, up to a number, of those that take no longer than a time. */
+function withMostKvBlocks(
   request: CutRequest,
   seconds: number,
   known: RoomFor,
@@ -87,11 +92,11 @@ function withMostPages(
 ): RoomFor {
   let best = known;
   let outside = limit + 1;
-  while (outside - best.pages > 1) {
-    const pages = Math.floor((best.pages + outside) / 2);
-    const begins = filled(request, seconds, pages);
-    if (begins === undefined) outside = pages;
-    else best = { pages, begins };
+  while (outside - best.kvBlocks > 1) {
+    const kvBlocks = Math.floor((best.kvBlocks + outside) / 2);
+    const begins = filled(request, seconds, kvBlocks);
+    if (begins === undefined) outside = kvBlocks;
+    else best = { kvBlocks, begins };
   }
   return best;
 }
@@ -103,7 +108,7 @@ function withMostPages(
 export function piecesThatFit(request: CutRequest): number[] {
   let from = 0;
   return request.cards.map((_, card) => {
-    const to = furthest(request, card, from, request.pieces, Infinity, request.pages);
+    const to = furthest(request, card, from, request.pieces, Infinity, request.kvBlocks);
     const count = to - from;
     from = to;
     return count;
@@ -114,19 +119,19 @@ export function piecesThatFit(request: CutRequest): number[] {
  * Fills one card after the other: each with as many pieces as it has room for and computes in a time, so that the fewest
  * are left for those behind it; with fewer, where these cannot take what is left in that way.
  */
-function filled(request: CutRequest, seconds: number, pages: number): number[] | undefined {
+function filled(request: CutRequest, seconds: number, kvBlocks: number): number[] | undefined {
   const { cards, pieces } = request;
   const last = cards.length - 1;
   /** Where a card cannot begin so that all that is left is taken. */
   const dead = cards.map(() => new Set<number>());
   const from = (card: number, begin: number): number[] | undefined => {
     if (card === last) {
-      return isFit(request, card, begin, pieces, seconds, pages) ? [] : undefined;
+      return isFit(request, card, begin, pieces, seconds, kvBlocks) ? [] : undefined;
     }
     if (dead[card].has(begin)) return undefined;
     // Those behind it want a piece each.
     const most = pieces - (last - card);
-    for (let end = furthest(request, card, begin, most, seconds, pages); end > begin; end--) {
+    for (let end = furthest(request, card, begin, most, seconds, kvBlocks); end > begin; end--) {
       const rest = from(card + 1, end);
       if (rest !== undefined) return [end, ...rest];
     }
@@ -143,12 +148,12 @@ function furthest(
   from: number,
   most: number,
   seconds: number,
-  pages: number,
+  kvBlocks: number,
 ): number {
   let [inside, outside] = [from, most + 1];
   while (outside - inside > 1) {
     const middle = (inside + outside) >> 1;
-    if (isFit(request, card, from, middle, seconds, pages)) inside = middle;
+    if (isFit(request, card, from, middle, seconds, kvBlocks)) inside = middle;
     else outside = middle;
   }
   return inside;
@@ -160,12 +165,13 @@ function isFit(
   from: number,
   to: number,
   seconds: number,
-  pages: number,
+  kvBlocks: number,
 ): boolean {
   const part = size(card, from, to);
   const { bytes, bytesPerSecond } = cards[card];
   return part.readBytes / bytesPerSecond <= seconds &&
-    part.weightBytes + part.programBytes + pages * part.pageBytes + slots * part.slotBytes <= bytes;
+    part.weightBytes + part.programBytes + kvBlocks * part.kvBlockBytes + slots * part.slotBytes <=
+      bytes;
 }
 
 /** The time of the card that takes longest. */

@@ -22,12 +22,12 @@ function asked(
     return {
       weightBytes,
       programBytes: 50,
-      pageBytes: 2 * (to - from),
+      kvBlockBytes: 2 * (to - from),
       slotBytes: 0,
       readBytes: weightBytes,
     };
   };
-  return { cards, pieces, size, pages: 1, slots: 0, ...rest };
+  return { cards, pieces, size, kvBlocks: 1, slots: 0, ...rest };
 }
 
 const card = (bytes: number, bytesPerSecond = 1): CardRoom => ({ bytes, bytesPerSecond });
@@ -44,22 +44,22 @@ Deno.test("a card with faster memory gets more, in the measure in which it is fa
 });
 
 Deno.test("memory goes before speed: a fast card with little of it gets what it has room for", () => {
-  // Five pieces of 100 bytes, four pages of 2 bytes each and 50 for buffers are 590.
+  // Five pieces of 100 bytes, four KV blocks of 2 bytes each and 50 for buffers are 590.
   assertEquals(planCuts(asked(20, [card(590, 10), card(1e6, 1)])), [5]);
   assertEquals(planCuts(asked(20, [card(589, 10), card(1e6, 1)])), [4]);
   assertEquals(planCuts(asked(20, [card(1e6, 1), card(590, 10)])), [15]);
 });
 
-Deno.test("of ways that are as fast within a few hundredths, the one with the most pages is taken", () => {
-  // 50 and 50 would be fastest; with 48 the first card, which has less memory, has room for more pages.
+Deno.test("of ways that are as fast within a few hundredths, the one with the most KV blocks is taken", () => {
+  // 50 and 50 would be fastest; with 48 the first card, which has less memory, has room for more KV blocks.
   const cards = [card(6000), card(12_000)];
   assertEquals(planCuts(asked(100, cards)), [48]);
 });
 
-Deno.test("where that has few pages, a fast card with little memory gets fewer layers, but not much fewer", () => {
-  const begins = (bytes: number, pages: number) =>
-    planCuts({ ...asked(100, [card(bytes), card(1e6)]), pages });
-  // With 48 pieces there is room for 11 pages, which is enough of one, but not of nine.
+Deno.test("where that has few KV blocks, a fast card with little memory gets fewer layers, but not much fewer", () => {
+  const begins = (bytes: number, kvBlocks: number) =>
+    planCuts({ ...asked(100, [card(bytes), card(1e6)]), kvBlocks });
+  // With 48 pieces there is room for 11 KV blocks, which is enough of one, but not of nine.
   assertEquals(begins(6000, 1), [48]);
   // Four times nine: with 43 in 7500 bytes. In 6000 that would take longer by more than a quarter.
   assertEquals(begins(7500, 9), [43]);
@@ -69,7 +69,7 @@ Deno.test("where that has few pages, a fast card with little memory gets fewer l
 Deno.test("there is no plan where a card has room for no layer, all have too little, or there are too few layers", () => {
   assertEquals(planCuts(asked(8, [card(1e6), card(151)])), undefined);
   assertEquals(planCuts(asked(8, [card(400), card(400)])), undefined);
-  assertEquals(planCuts(asked(8, [card(1e6), card(1e6)], { pages: 1e6 })), undefined);
+  assertEquals(planCuts(asked(8, [card(1e6), card(1e6)], { kvBlocks: 1e6 })), undefined);
   assertEquals(planCuts(asked(2, [card(1e6), card(1e6), card(1e6)])), undefined);
   assertEquals(planCuts(asked(2, [card(1e6), card(1e6)])), [1]);
 });
@@ -78,14 +78,14 @@ Deno.test("what each card has room for is told where it is not enough", () => {
   assertEquals(piecesThatFit(asked(8, [card(400), card(151), card(300)])), [3, 0, 2]);
 });
 
-Deno.test("random models and cards: the plan fits, and none that fits is faster by more than the pages are worth", () => {
+Deno.test("random models and cards: the plan fits, and none that fits is faster by more than the KV blocks are worth", () => {
   const numbers = new Random(5);
   const random = (n: number) => numbers.below(n);
   let planned = 0;
   for (let n = 0; n < 100; n++) {
     const pieces = 2 + random(7);
     const weights = Array.from({ length: pieces }, () => 1 + random(200));
-    const pages = Array.from({ length: pieces }, () => random(3));
+    const kvBlocks = Array.from({ length: pieces }, () => random(3));
     const cards = Array.from(
       { length: 1 + random(3) },
       () => card(50 + random(900), 1 + random(5)),
@@ -97,17 +97,23 @@ Deno.test("random models and cards: the plan fits, and none that fits is faster 
       pieces,
       size: (_, from, to) => {
         const weightBytes = total(weights, from, to);
-        const pageBytes = total(pages, from, to);
-        return { weightBytes, programBytes: 20, pageBytes, slotBytes: 3, readBytes: weightBytes };
+        const kvBlockBytes = total(kvBlocks, from, to);
+        return {
+          weightBytes,
+          programBytes: 20,
+          kvBlockBytes,
+          slotBytes: 3,
+          readBytes: weightBytes,
+        };
       },
-      pages: 1 + random(10),
+      kvBlocks: 1 + random(10),
       slots: random(4),
     };
     const partsOf = (begins: readonly number[]) =>
       cards.map((one, i) => {
         const [from, to] = [i === 0 ? 0 : begins[i - 1], begins[i] ?? pieces];
         const bytes = total(weights, from, to) + 20 + request.slots * 3 +
-          request.pages * total(pages, from, to);
+          request.kvBlocks * total(kvBlocks, from, to);
         return {
           fits: to > from && bytes <= one.bytes,
           seconds: total(weights, from, to) / one.bytesPerSecond,

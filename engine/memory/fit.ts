@@ -11,7 +11,13 @@ import { type Model, readModel } from "../models/mod.ts";
 import { type CacheLayer, stepWork } from "../program/mod.ts";
 import { DEFAULT_PREFILL_SHARE } from "../scheduler/mod.ts";
 import { M40Error } from "../errors.ts";
-import { hasLanes, type KvType, type MemoryPlan, PAGE_TOKENS, planMemory } from "./memory_plan.ts";
+import {
+  hasLanes,
+  KV_BLOCK_TOKENS,
+  type KvType,
+  type MemoryPlan,
+  planMemory,
+} from "./memory_plan.ts";
 import { usualParallel } from "./state_plan.ts";
 
 /** What of a model fits on a device. */
@@ -155,7 +161,7 @@ export class FitDevice implements Disposable {
       device: kind,
       lanes: hasLanes(backend, maxRunning, DEFAULT_PREFILL_SHARE),
       // As few as the context takes.
-      pages: 1,
+      kvBlocks: 1,
       slots: 1,
     });
   }
@@ -180,17 +186,17 @@ export function fitContext(
   return opened.fit(gguf, request);
 }
 
-/** The plan of the most whole pages that fit, where `tokens` do not. */
+/** The plan of the most whole KV blocks that fit, where `tokens` do not. */
 function largest(
   plan: (tokens: number) => MemoryPlan | undefined,
   tokens: number,
 ): MemoryPlan | undefined {
   let best: MemoryPlan | undefined;
   let inside = 0;
-  let outside = Math.ceil(tokens / PAGE_TOKENS);
+  let outside = Math.ceil(tokens / KV_BLOCK_TOKENS);
   while (outside - inside > 1) {
     const middle = (inside + outside) >> 1;
-    const found = plan(middle * PAGE_TOKENS);
+    const found = plan(middle * KV_BLOCK_TOKENS);
     if (found) [best, inside] = [found, middle];
     else outside = middle;
   }

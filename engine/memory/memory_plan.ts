@@ -10,14 +10,14 @@ import {
 import { tensorTypeByName } from "../gguf/mod.ts";
 import { type ModelShape, wantedContext } from "../models/mod.ts";
 import { encodeOperations, type Program } from "../program/mod.ts";
-import { type PageGroup, PageLayout } from "../scheduler/mod.ts";
+import { type KvBlockGroup, KvBlockLayout } from "../scheduler/mod.ts";
 import { M40Error } from "../errors.ts";
 import type { Sizes } from "./remembered_sizes.ts";
 import { keptSlots, leastSlots, stateBytes } from "./state_plan.ts";
 import { usualShare } from "./usual_context.ts";
 
-/** Tokens of a KV page. */
-export const PAGE_TOKENS = 32;
+/** Tokens of a KV block. */
+export const KV_BLOCK_TOKENS = 32;
 /**
  * The most prompt tokens that one step computes. A GPU needs many to keep all of its multiprocessors at
  * work; more than these it gains little from, their activations take memory, and who comes next waits
@@ -26,8 +26,8 @@ export const PAGE_TOKENS = 32;
 const STEP_TOKENS = { gpu: 512, cpu: 256 };
 /** The least context that is worth having, where nothing is said. */
 export const LEAST_CONTEXT = 256;
-/** Pages that a plan has at most. */
-export const MOST_PAGES = 2 ** 20;
+/** KV blocks that a plan has at most. */
+export const MOST_KV_BLOCKS = 2 ** 20;
 /**
  * Outputs of a step beyond one a sequence: guesses of the tokens that a constraint's certain texts are written
  * with. One takes its logits: half a megabyte with 128k tokens.
@@ -57,13 +57,13 @@ export interface PlanRequest {
   /** Bytes of device memory that are free. */
   readonly freeBytes: number;
   /**
-   * On a GPU all memory that is left becomes KV pages; else there are as many as the running sequences
+   * On a GPU all memory that is left becomes KV blocks; else there are as many as the running sequences
    * can fill, and where no context is asked for a quarter of the memory is the most. There is always room for one sequence, and it may be for no more: sequences that run out of
-   * pages take turns.
+   * KV blocks take turns.
    */
   readonly device: DeviceKind;
-  /** KV pages at most. */
-  readonly pages?: number;
+  /** KV blocks at most. */
+  readonly kvBlocks?: number;
   /** Slots of states at most, where the model has states; there are as many as sequences need to run. */
   readonly slots?: number;
   /** Whether prompts are computed beside decoding: that takes a second program, for those who decode. Default false. */
@@ -83,15 +83,15 @@ export interface MemoryPlan {
   readonly totalBytes: number;
   /** Bytes that are left of those that were free. */
   readonly leftBytes: number;
-  /** KV pages. Those of a model without attention hold nothing: they only count tokens. */
-  readonly pages: number;
-  readonly pageTokens: number;
+  /** KV blocks. Those of a model without attention hold nothing: they only count tokens. */
+  readonly kvBlocks: number;
+  readonly kvBlockTokens: number;
   readonly kvType: KvType;
   /** Slots of states; 0 where the model keeps none. */
   readonly slots: number;
   readonly cache: CacheDesc;
-  /** The groups of layers that have pages of their own. */
-  readonly groups: readonly PageGroup[];
+  /** The groups of layers that have KV blocks of their own. */
+  readonly groups: readonly KvBlockGroup[];
   readonly limits: Limits;
   /** Those of the program for those who decode, where prompts are computed beside them; it is counted in `programBytes`. */
   readonly decodeLimits?: Limits;
@@ -138,8 +138,8 @@ export function planMemory(
   const { contextTokens: asked } = request;
   checkContext(asked, shape);
   const weightBytes = program.weights.reduce((sum, { desc }) => sum + context.tensorBytes(desc), 0);
-  const planFor = (tokens: number, pages?: number, slots?: number) =>
-    planOf(context, program, shape, request, weightBytes, tokens, pages, slots);
+  const planFor = (tokens: number, kvBlocks?: number, slots?: number) =>
+    planOf(context, program, shape, request, weightBytes, tokens, kvBlocks, slots);
   const available = request.freeBytes - RESERVE_BYTES;
   const fits = (tokens: number) => planFor(tokens).totalBytes <= available;
   const share = usualShare(request.device, program.states.length > 0);
@@ -150,29 +150,35 @@ export function planMemory(
   const wanted = wantedContext(shape, asked ?? usual);
   const grown = (tokens: number): MemoryPlan => {
     const mostContextTokens = longest(tokens, shape.contextLength, fits);
-    return { ...withPages(tokens), mostContextTokens };
+    return { ...withKvBlocks(tokens), mostContextTokens };
   };
-  /** Pages on the CPU: those that are of use, but where no context is asked for no more than its share, or than 8192 tokens want. */
-  const pagesOfUse = (least: ReturnType<typeof planFor>, totalBytes: number, pageBytes: number) => {
-    const useful = usefulPages(least, request.maxRunning);
+  /** KV blocks on the CPU: those that are of use, but where no context is asked for no more than its share, or than 8192 tokens want. */
+  const kvBlocksOfUse = (
+    least: ReturnType<typeof planFor>,
+    totalBytes: number,
+    kvBlockBytes: number,
+  ) => {
+    const useful = usefulKvBlocks(least, request.maxRunning);
     if (asked !== undefined || least.contextTokens <= wanted) return useful;
-    const shared = least.pages + Math.floor((usualBytes - totalBytes) / pageBytes);
-    return Math.min(useful, Math.max(shared, usefulPages(planFor(wanted), request.maxRunning)));
+    const shared = least.kvBlocks + Math.floor((usualBytes - totalBytes) / kvBlockBytes);
+    return Math.min(useful, Math.max(shared, usefulKvBlocks(planFor(wanted), request.maxRunning)));
   };
-  const withPages = (tokens: number) => {
+  const withKvBlocks = (tokens: number) => {
     const least = planFor(tokens);
-    const { pageBytes, slotBytes } = context.cacheBytes(least.cache);
+    const { kvBlockBytes, slotBytes } = context.cacheBytes(least.cache);
     const kept = keptSlots(available - least.totalBytes, slotBytes, request.maxRunning);
     const slots = Math.max(least.slots, Math.min(least.slots + kept, request.slots ?? Infinity));
-    const { totalBytes } = planFor(tokens, least.pages, slots);
-    // Pages that hold nothing: enough for each sequence to have a whole step to itself.
-    const room = pageBytes === 0
-      ? (request.maxRunning + 1) * least.pages
-      : least.pages + Math.floor((available - totalBytes) / pageBytes);
-    const useful = request.device === "gpu" ? Infinity : pagesOfUse(least, totalBytes, pageBytes);
-    const most = Math.max(least.pages, request.pages ?? MOST_PAGES);
-    const pages = Math.min(room, pageBytes === 0 ? Infinity : useful, most);
-    const plan = planFor(tokens, pages, slots);
+    const { totalBytes } = planFor(tokens, least.kvBlocks, slots);
+    // KV blocks that hold nothing: enough for each sequence to have a whole step to itself.
+    const room = kvBlockBytes === 0
+      ? (request.maxRunning + 1) * least.kvBlocks
+      : least.kvBlocks + Math.floor((available - totalBytes) / kvBlockBytes);
+    const useful = request.device === "gpu"
+      ? Infinity
+      : kvBlocksOfUse(least, totalBytes, kvBlockBytes);
+    const most = Math.max(least.kvBlocks, request.kvBlocks ?? MOST_KV_BLOCKS);
+    const kvBlocks = Math.min(room, kvBlockBytes === 0 ? Infinity : useful, most);
+    const plan = planFor(tokens, kvBlocks, slots);
     return plan.totalBytes <= available ? plan : least;
   };
   const free = asked === undefined && !usual;
@@ -258,15 +264,15 @@ function describeSmaller(
   return "no quantisation of it would fit: a smaller model is needed";
 }
 
-/** The largest number from `low` (which fits) to `high` (which does not) that fits, in whole pages. */
+/** The largest number from `low` (which fits) to `high` (which does not) that fits, in whole KV blocks. */
 export function largest(low: number, high: number, fits: (tokens: number) => boolean): number {
-  let [inside, outside] = [Math.ceil(low / PAGE_TOKENS), Math.ceil(high / PAGE_TOKENS)];
+  let [inside, outside] = [Math.ceil(low / KV_BLOCK_TOKENS), Math.ceil(high / KV_BLOCK_TOKENS)];
   while (outside - inside > 1) {
     const middle = (inside + outside) >> 1;
-    if (fits(middle * PAGE_TOKENS)) inside = middle;
+    if (fits(middle * KV_BLOCK_TOKENS)) inside = middle;
     else outside = middle;
   }
-  return inside * PAGE_TOKENS;
+  return inside * KV_BLOCK_TOKENS;
 }
 
 /** The most tokens that fit, from so many on, which count as fitting, up to so many. */
@@ -278,7 +284,7 @@ export function longest(low: number, high: number, fits: (tokens: number) => boo
 /**
  * Where the memory goes with a context of so many tokens, whether or not there is as much.
  *
- * @param pagesAsked Default: as many as one sequence of the whole context takes.
+ * @param kvBlocksAsked Default: as many as one sequence of the whole context takes.
  * @param slots Default: as many as sequences need to run.
  */
 export function planOf(
@@ -288,7 +294,7 @@ export function planOf(
   request: PlanRequest,
   weightBytes: number,
   contextTokens: number,
-  pagesAsked?: number,
+  kvBlocksAsked?: number,
   slots = leastSlots(program, request.maxRunning),
 ): Omit<MemoryPlan, "mostContextTokens"> {
   const stepTokens = Math.max(
@@ -296,15 +302,20 @@ export function planOf(
     request.maxRunning,
   );
   const { cacheLayers, states } = program;
-  const { groups, groupOf } = groupCacheLayers(cacheLayers, contextTokens, stepTokens, PAGE_TOKENS);
-  const hasPages = cacheLayers.length > 0;
-  const layout = new PageLayout(PAGE_TOKENS, groups);
-  const pages = pagesAsked ?? layout.most(contextTokens, stepTokens);
+  const { groups, groupOf } = groupCacheLayers(
+    cacheLayers,
+    contextTokens,
+    stepTokens,
+    KV_BLOCK_TOKENS,
+  );
+  const hasKvBlocks = cacheLayers.length > 0;
+  const layout = new KvBlockLayout(KV_BLOCK_TOKENS, groups);
+  const kvBlocks = kvBlocksAsked ?? layout.most(contextTokens, stepTokens);
   const cache: CacheDesc = {
     n_layers: cacheLayers.length,
-    n_groups: hasPages ? groups.length : 0,
-    page_tokens: PAGE_TOKENS,
-    n_pages: hasPages ? pages : 0,
+    n_groups: hasKvBlocks ? groups.length : 0,
+    kv_block_tokens: KV_BLOCK_TOKENS,
+    n_kv_blocks: hasKvBlocks ? kvBlocks : 0,
     type: tensorTypeByName(request.kvType.toUpperCase())!.id,
     n_kv_heads: cacheLayers.map(({ kvHeads }) => kvHeads),
     head_dim: cacheLayers.map(({ headDim }) => headDim),
@@ -317,7 +328,7 @@ export function planOf(
     n_tokens: stepTokens,
     n_sequences: request.maxRunning,
     n_outputs: Math.max(request.outputs, request.maxRunning + GUESS_OUTPUTS),
-    n_sequence_pages: Math.ceil(contextTokens / PAGE_TOKENS),
+    n_sequence_kv_blocks: Math.ceil(contextTokens / KV_BLOCK_TOKENS),
     n_vocab: shape.vocabSize,
   };
   const limitsOf = (of: typeof counts, lane: number): Limits => ({
@@ -345,8 +356,8 @@ export function planOf(
     stateBytes: ofStates,
     totalBytes,
     leftBytes: request.freeBytes - totalBytes,
-    pages,
-    pageTokens: PAGE_TOKENS,
+    kvBlocks,
+    kvBlockTokens: KV_BLOCK_TOKENS,
     kvType: request.kvType,
     slots,
     cache,
@@ -356,20 +367,21 @@ export function planOf(
   };
 }
 
-/** How many tokens the pages hold, of sequences of the whole context. */
-export function cacheTokens({ pages, contextTokens, groups }: MemoryPlan): number {
+/** How many tokens the KV blocks hold, of sequences of the whole context. */
+export function cacheTokens({ kvBlocks, contextTokens, groups }: MemoryPlan): number {
   const keepsAll = groups.every(({ window, chunk }) => window + chunk === 0);
-  if (keepsAll) return pages * PAGE_TOKENS / groups.length;
-  const each = new PageLayout(PAGE_TOKENS, groups).most(contextTokens, 1);
-  return Math.floor(pages / each * contextTokens);
+  if (keepsAll) return kvBlocks * KV_BLOCK_TOKENS / groups.length;
+  const each = new KvBlockLayout(KV_BLOCK_TOKENS, groups).most(contextTokens, 1);
+  return Math.floor(kvBlocks / each * contextTokens);
 }
 
-/** Pages that so many sequences of a whole context hold at once: of a step's tokens each has its share. */
-export function usefulPages(
-  { pages, contextTokens, groups }: Pick<MemoryPlan, "pages" | "contextTokens" | "groups">,
+/** KV blocks that so many sequences of a whole context hold at once: of a step's tokens each has its share. */
+export function usefulKvBlocks(
+  { kvBlocks, contextTokens, groups }: Pick<MemoryPlan, "kvBlocks" | "contextTokens" | "groups">,
   sequences: number,
 ): number {
-  return pages + (sequences - 1) * new PageLayout(PAGE_TOKENS, groups).most(contextTokens, 1);
+  return kvBlocks +
+    (sequences - 1) * new KvBlockLayout(KV_BLOCK_TOKENS, groups).most(contextTokens, 1);
 }
 
 /** So many bytes, in words. */

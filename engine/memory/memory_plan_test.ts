@@ -146,12 +146,12 @@ Deno.test("a model whose weights do not fit is refused with the quantisation tha
   });
 });
 
-Deno.test("on a GPU all that is left becomes KV pages; else there are as many as can be used", () => {
+Deno.test("on a GPU all that is left becomes KV blocks; else there are as many as can be used", () => {
   withContext((context) => {
     const filled = plan(context, "Q4_K_M", { device: "gpu" });
     assert(filled.leftBytes >= GIB / 4 && filled.leftBytes < GIB / 4 + 8 * 2 ** 20);
     const useful = plan(context, "Q4_K_M", { contextTokens: 2048 });
-    assertEquals(useful.pages, 4 * 2048 / useful.pageTokens);
+    assertEquals(useful.kvBlocks, 4 * 2048 / useful.kvBlockTokens);
     assertEquals(useful.totalBytes, useful.weightBytes + useful.cacheBytes + useful.programBytes);
   });
 });
@@ -181,9 +181,9 @@ Deno.test("the KV cache of 32k tokens of models with windows takes within 5% of 
         }, 0);
       for (const [maxRunning, device] of [[1, "cpu"], [8, "cpu"], [1, "gpu"]] as const) {
         const request = { contextTokens, maxRunning, device, freeBytes: 80 * GIB };
-        // On a GPU what is left becomes pages: as few as one sequence needs.
-        const pages = device === "gpu" ? { pages: 1 } : {};
-        const { cacheBytes, limits } = plan(context, type, { ...request, ...pages }, model);
+        // On a GPU what is left becomes KV blocks: as few as one sequence needs.
+        const kvBlocks = device === "gpu" ? { kvBlocks: 1 } : {};
+        const { cacheBytes, limits } = plan(context, type, { ...request, ...kvBlocks }, model);
         // All sequences together compute a step's tokens beside what their windows show.
         const wanted = allowed((window) => window + limits.n_tokens / maxRunning) * maxRunning;
         const share = cacheBytes / wanted;
@@ -204,7 +204,7 @@ Deno.test("the KV cache of 32k tokens of models with windows takes within 5% of 
 
 Deno.test("with windows, a context that is four times as long is not four times as dear, and fits", () => {
   withContext((context) => {
-    const request = { maxRunning: 1, freeBytes: 15 * GIB, pages: 1 };
+    const request = { maxRunning: 1, freeBytes: 15 * GIB, kvBlocks: 1 };
     const short = plan(context, "MXFP4", { ...request, contextTokens: 8192 }, "gpt-oss-20b");
     const long = plan(context, "MXFP4", { ...request, contextTokens: 32_768 }, "gpt-oss-20b");
     assert(long.cacheBytes < 3.9 * short.cacheBytes, `${long.cacheBytes / short.cacheBytes}`);

@@ -78,8 +78,8 @@ export class PieceSizes {
         (weight) => sizes.tensorBytes(weights[weight].desc),
       ),
       programBytes: whole.programBytes,
-      // All pages are equally large.
-      pageBytes: Math.max(0, ...ofGroups.values()),
+      // All KV blocks are equally large.
+      kvBlockBytes: Math.max(0, ...ofGroups.values()),
       slotBytes: sum(
         [...union((piece) => piece.states)],
         (state) => states[state] * Float32Array.BYTES_PER_ELEMENT,
@@ -88,20 +88,20 @@ export class PieceSizes {
     };
   }
 
-  /** What a layer takes of a page. */
+  /** What a layer takes of a KV block. */
   private layerBytes(sizes: Sizes, layer: number, { cache }: Pick<MemoryPlan, "cache">): number {
     return sizes.cacheBytes({
       ...cache,
       n_layers: 1,
       n_groups: 1,
-      n_pages: 1,
+      n_kv_blocks: 1,
       n_kv_heads: [cache.n_kv_heads[layer]],
       head_dim: [cache.head_dim[layer]],
       value_dim: [cache.value_dim[layer]],
       group: [0],
       states: [],
       slots: 0,
-    }).pageBytes;
+    }).kvBlockBytes;
   }
 }
 

@@ -13,7 +13,7 @@ export interface StagePlan extends PlacedMemory {
 }
 
 /**
- * Plans the memory of a part of a program: pages and slots are those of the whole model, as many and by the same numbers,
+ * Plans the memory of a part of a program: KV blocks and slots are those of the whole model, as many and by the same numbers,
  * and of each there is what its layers and states keep.
  *
  * @param whole The plan of the whole program.
@@ -30,8 +30,8 @@ export function planStage(
   const cache: CacheDesc = {
     n_layers: cacheLayers.length,
     n_groups: groups.length,
-    page_tokens: whole.cache.page_tokens,
-    n_pages: cacheLayers.length === 0 ? 0 : whole.cache.n_pages,
+    kv_block_tokens: whole.cache.kv_block_tokens,
+    n_kv_blocks: cacheLayers.length === 0 ? 0 : whole.cache.n_kv_blocks,
     type: whole.cache.type,
     n_kv_heads: ofLayers(whole.cache.n_kv_heads),
     head_dim: ofLayers(whole.cache.head_dim),

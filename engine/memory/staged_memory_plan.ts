@@ -8,11 +8,11 @@ import {
   LEAST_CONTEXT,
   longest,
   type MemoryPlan,
-  MOST_PAGES,
+  MOST_KV_BLOCKS,
   planOf,
   type PlanRequest,
   RESERVE_BYTES,
-  usefulPages,
+  usefulKvBlocks,
 } from "./memory_plan.ts";
 import { type ModelShape, wantedContext } from "../models/mod.ts";
 import {
@@ -141,7 +141,7 @@ class StagePlanner {
     return longest(tokens, this.shape.contextLength, fits);
   }
 
-  /** Gives what is left to slots and pages. */
+  /** Gives what is left to slots and KV blocks. */
   grown(tokens: number, begins: readonly number[]): StagedMemoryPlan {
     const least = this.wholePlan(tokens);
     const kept = this.leastOf(
@@ -153,23 +153,23 @@ class StagePlanner {
     const slots = least.slots === 0
       ? 0
       : Math.max(least.slots, Math.min(least.slots + kept, this.request.slots ?? Infinity));
-    const withSlots = this.wholePlan(tokens, least.pages, slots);
+    const withSlots = this.wholePlan(tokens, least.kvBlocks, slots);
     const more = this.leastOf(
       withSlots,
       begins,
-      "pageBytes",
+      "kvBlockBytes",
       (left, bytes) => Math.floor(left / bytes),
     );
-    // Pages that hold nothing: enough for each sequence to have a whole step to itself.
+    // KV blocks that hold nothing: enough for each sequence to have a whole step to itself.
     const room = more === Infinity
-      ? (this.request.maxRunning + 1) * least.pages
-      : least.pages + more;
+      ? (this.request.maxRunning + 1) * least.kvBlocks
+      : least.kvBlocks + more;
     const useful = this.request.device === "gpu" || more === Infinity
       ? Infinity
-      : usefulPages(least, this.request.maxRunning);
-    const most = Math.max(least.pages, this.request.pages ?? MOST_PAGES);
-    const pages = Math.min(room, useful, most);
-    const grown = this.wholePlan(tokens, pages, slots);
+      : usefulKvBlocks(least, this.request.maxRunning);
+    const most = Math.max(least.kvBlocks, this.request.kvBlocks ?? MOST_KV_BLOCKS);
+    const kvBlocks = Math.min(room, useful, most);
+    const grown = this.wholePlan(tokens, kvBlocks, slots);
     const chosen = this.fits(grown, begins) ? grown : least;
     const { contextLength } = this.shape;
     const fits = (tokens: number) => this.fits(this.wholePlan(tokens), begins);
@@ -217,14 +217,14 @@ class StagePlanner {
 
   private wholePlan(
     tokens: number,
-    pages?: number,
+    kvBlocks?: number,
     slots?: number,
     maxRunning = this.request.maxRunning,
   ): WholePlan {
     const freeBytes = this.cards.reduce((sum, card) => sum + card.freeBytes, 0);
     const { program, shape, weightBytes } = this;
     const request = { ...this.request, maxRunning, freeBytes };
-    return planOf(this.whole, program, shape, request, weightBytes, tokens, pages, slots);
+    return planOf(this.whole, program, shape, request, weightBytes, tokens, kvBlocks, slots);
   }
 
   private cutRequest(whole: WholePlan): CutRequest {
@@ -241,7 +241,7 @@ class StagePlanner {
         known.set(key, size);
         return size;
       },
-      pages: whole.pages,
+      kvBlocks: whole.kvBlocks,
       slots: whole.slots,
     };
   }
@@ -279,7 +279,7 @@ class StagePlanner {
   private leastOf(
     whole: WholePlan,
     begins: readonly number[],
-    kept: "pageBytes" | "slotBytes",
+    kept: "kvBlockBytes" | "slotBytes",
     count: (leftBytes: number, bytes: number) => number,
   ): number {
     return Math.min(

@@ -65,16 +65,16 @@ function refusal(...given: Parameters<typeof plan>): string {
 
 const layersOf = ({ stages }: StagedMemoryPlan) => stages.map(({ layers }) => layers);
 
-Deno.test("two cards alike share the layers, but for those that the output head weighs; what is left are pages", () => {
+Deno.test("two cards alike share the layers, but for those that the output head weighs; what is left are KV blocks", () => {
   const split = plan("mistral-7b", "Q8_0", [M40, M40]);
   assertEquals(layersOf(split), [[0, 15], [16, 31]]);
   const { program, shape } = modelOf("mistral-7b", "Q8_0");
   const whole = planMemory(context, program, shape, { ...REQUEST, freeBytes: M40.free });
   // Nothing is on both cards but the buffers of a step.
   assertEquals(split.weightBytes, whole.weightBytes);
-  assert(split.pages > 2.3 * whole.pages, `${split.pages}, ${whole.pages}`);
+  assert(split.kvBlocks > 2.3 * whole.kvBlocks, `${split.kvBlocks}, ${whole.kvBlocks}`);
   for (const { plan: { cache, totalBytes }, leftBytes } of split.stages) {
-    assertEquals([cache.n_layers, cache.n_pages], [16, split.pages]);
+    assertEquals([cache.n_layers, cache.n_kv_blocks], [16, split.kvBlocks]);
     assertEquals(totalBytes + leftBytes, M40.free);
     assert(leftBytes >= 256 * 2 ** 20);
   }
@@ -97,7 +97,7 @@ Deno.test("a model too large for one card fits two, with windows, states and exp
     assertEquals([first, next], [0, middle + 1]);
     assert(Math.abs(2 * next - last) <= 0.2 * last, `${model}: ${middle} of ${last}`);
     assert(split.contextTokens > 8192, `${split.contextTokens}`);
-    assert(split.mostContextTokens >= split.contextTokens && split.pages > 0);
+    assert(split.mostContextTokens >= split.contextTokens && split.kvBlocks > 0);
     // As long as the layers' places leave room for: those are what a usual context has.
     const usual = plan(model, type, cards, { contextTokens: 8192 });
     assertEquals(layersOf(split), layersOf(usual));

@@ -12,7 +12,7 @@ export const DEFAULT_PARALLEL = { gpu: 32, cpu: 4 };
  */
 const RUNNING_SHARE = 1 / 4;
 /**
- * The share of the memory that is left then that goes to states kept for prompts to come; pages get the rest.
+ * The share of the memory that is left then that goes to states kept for prompts to come; KV blocks get the rest.
  * Of a beginning, neither is of use without the other.
  */
 export const KEPT_SHARE = 1 / 4;
@@ -24,7 +24,7 @@ export function leastSlots({ states }: Program, sequences: number): number {
   return states.length === 0 ? 0 : sequences + 1;
 }
 
-/** Slots for states that nobody goes on from, out of so many bytes that are left for them and for pages. */
+/** Slots for states that nobody goes on from, out of so many bytes that are left for them and for KV blocks. */
 export function keptSlots(bytes: number, slotBytes: number, sequences: number): number {
   if (slotBytes === 0) return 0;
   const most = Math.floor(KEPT_SHARE * Math.max(0, bytes) / slotBytes);
@@ -55,8 +55,8 @@ function withoutLayers(states: Pick<CacheDesc, "states" | "slots">): CacheDesc {
   return {
     n_layers: 0,
     n_groups: 0,
-    page_tokens: 1,
-    n_pages: 0,
+    kv_block_tokens: 1,
+    n_kv_blocks: 0,
     type: tensorTypeByName("F16")!.id,
     n_kv_heads: [],
     head_dim: [],

@@ -41,12 +41,12 @@ function plan(context: Context, { program, shape }: typeof dense, request: Parti
   return planMemory(context, program, shape, { ...defaults, ...request });
 }
 
-Deno.test("states of sixteen sequences and their pages of 32k tokens are planned together, and all bytes counted", () => {
+Deno.test("states of sixteen sequences and their KV blocks of 32k tokens are planned together, and all bytes counted", () => {
   withContext((context) => {
     const { program } = dense;
     const planned = plan(context, dense, { contextTokens: 32_768 });
     const { slots, stateBytes, cacheBytes, weightBytes, programBytes, totalBytes } = planned;
-    assertEquals(planned.pages * planned.pageTokens >= 8 * 32_768, true);
+    assertEquals(planned.kvBlocks * planned.kvBlockTokens >= 8 * 32_768, true);
     assert(slots >= 17, `${slots} slots`);
     assertEquals(totalBytes, weightBytes + programBytes + cacheBytes + stateBytes);
     assertEquals(context.cacheBytes(planned.cache).bytes, cacheBytes + stateBytes);
@@ -56,15 +56,15 @@ Deno.test("states of sixteen sequences and their pages of 32k tokens are planned
       "a slot holds the states and little else",
     );
     // The context costs what the few layers with attention keep of it.
-    const short = plan(context, dense, { contextTokens: 1024, pages: 1, slots: 1 });
-    const long = plan(context, dense, { contextTokens: 32_768, pages: 1, slots: 1 });
+    const short = plan(context, dense, { contextTokens: 1024, kvBlocks: 1, slots: 1 });
+    const long = plan(context, dense, { contextTokens: 32_768, kvBlocks: 1, slots: 1 });
     assertEquals([short.slots, long.slots], [17, 17]);
     assertEquals(long.stateBytes, short.stateBytes);
     assertEquals(long.cacheBytes / short.cacheBytes, 32);
   });
 });
 
-Deno.test("where nothing is said, the states of those who run leave most of a small card to pages", () => {
+Deno.test("where nothing is said, the states of those who run leave most of a small card to KV blocks", () => {
   withContext((context) => {
     for (const [model, freeBytes] of [[dense, CARDS.small], [experts, CARDS.large]] as const) {
       const maxRunning = usualParallel(context, model.program, "gpu", freeBytes);

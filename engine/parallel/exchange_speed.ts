@@ -134,7 +134,7 @@ async function withExchanges<T>(
     together = new Lockstep(exchanging, memory);
     const lockstep = together;
     const tokens = new Array(rows).fill(0);
-    const sequence: StepSequence = { tokens, position: 0, decode: true, pages: [], outputs: [] };
+    const sequence: StepSequence = { tokens, position: 0, decode: true, kvBlocks: [], outputs: [] };
     return await work({
       programs: exchanging.map(({ program }) => program),
       ...{ rows, bounds },
@@ -149,7 +149,14 @@ async function withExchanges<T>(
 
 function records(rows: number, columns: number) {
   const counts = {
-    ...{ n_tokens: rows, n_sequences: 1, n_outputs: 1, n_sequence_pages: 1, n_vocab: 2, lane: 0 },
+    ...{
+      n_tokens: rows,
+      n_sequences: 1,
+      n_outputs: 1,
+      n_sequence_kv_blocks: 1,
+      n_vocab: 2,
+      lane: 0,
+    },
   };
   return {
     limits: { ...counts, step_bytes: BigInt(stepBytes(counts, 1, 0, false)) },

@@ -70,7 +70,7 @@ export async function planRows(
   return exchange && { ...plan, split, shares, exchange };
 }
 
-/** Whether the context is what was wanted, and there are pages for several sequences of it. */
+/** Whether the context is what was wanted, and there are KV blocks for several sequences of it. */
 function hasRoom(
   { plan }: RowSplitMemoryPlan,
   shape: ModelShape,

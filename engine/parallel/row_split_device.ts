@@ -2,7 +2,7 @@ import type { Cache, DeviceRun, StepResult, StepSequence } from "../device/mod.t
 import type { SchedulerDevice } from "../scheduler/mod.ts";
 import type { ExchangeMemory } from "./exchange_memory.ts";
 import { Lockstep, type LockstepCard } from "./lockstep.ts";
-import { PageParts } from "./page_parts.ts";
+import { KvBlockParts } from "./kv_block_parts.ts";
 import type { ProfiledDevice } from "./scheduled_device.ts";
 
 type RunArguments = Parameters<NonNullable<SchedulerDevice["run"]>>;
@@ -12,8 +12,8 @@ type Bytes = Uint8Array<ArrayBuffer>;
 /** A card with some rows of a program's products, and with its part of what sequences keep. */
 export interface RowCard extends LockstepCard {
   readonly cache: Cache;
-  /** Bytes of a page and of a slot in host memory. */
-  readonly pageBytes: number;
+  /** Bytes of a KV block and of a slot in host memory. */
+  readonly kvBlockBytes: number;
   readonly slotBytes: number;
 }
 
@@ -23,8 +23,8 @@ export interface RowCard extends LockstepCard {
  */
 export class RowSplitDevice implements ProfiledDevice {
   private readonly together: Lockstep<RowCard>;
-  private readonly pageParts: PageParts;
-  private readonly slotParts: PageParts;
+  private readonly kvBlockParts: KvBlockParts;
+  private readonly slotParts: KvBlockParts;
   /** Where the cards' programs have runs: see {@link DeviceProgram.run}. */
   readonly run?: SchedulerDevice["run"];
 
@@ -38,8 +38,8 @@ export class RowSplitDevice implements ProfiledDevice {
     memory: ExchangeMemory,
   ) {
     this.together = new Lockstep(cards, memory);
-    this.pageParts = new PageParts(cards.map(({ pageBytes }) => pageBytes));
-    this.slotParts = new PageParts(cards.map(({ slotBytes }) => slotBytes));
+    this.kvBlockParts = new KvBlockParts(cards.map(({ kvBlockBytes }) => kvBlockBytes));
+    this.slotParts = new KvBlockParts(cards.map(({ slotBytes }) => slotBytes));
     if (cards.every(({ program }) => program.hasRuns)) {
       this.run = (...asked) => this.runTogether(...asked);
     }
@@ -85,25 +85,25 @@ export class RowSplitDevice implements ProfiledDevice {
     return sums;
   }
 
-  copyPages(from: Indices, to: Indices): Promise<void> {
-    return this.together.onAll(({ cache }) => cache.copyPages(from, to));
+  copyKvBlocks(from: Indices, to: Indices): Promise<void> {
+    return this.together.onAll(({ cache }) => cache.copyKvBlocks(from, to));
   }
 
-  savePages(pages: Indices, memory: Bytes): Promise<void> {
+  saveKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
     return this.move(
-      this.pageParts,
-      pages,
+      this.kvBlockParts,
+      kvBlocks,
       memory,
-      (cache, one, part) => cache.savePages(one, part),
+      (cache, one, part) => cache.saveKvBlocks(one, part),
     );
   }
 
-  restorePages(pages: Indices, memory: Bytes): Promise<void> {
+  restoreKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
     return this.move(
-      this.pageParts,
-      pages,
+      this.kvBlockParts,
+      kvBlocks,
       memory,
-      (cache, one, part) => cache.restorePages(one, part),
+      (cache, one, part) => cache.restoreKvBlocks(one, part),
     );
   }
 
@@ -125,9 +125,9 @@ export class RowSplitDevice implements ProfiledDevice {
     );
   }
 
-  /** Moves each page or slot between each card and its part of the host's memory. */
+  /** Moves each KV block or slot between each card and its part of the host's memory. */
   private async move(
-    parts: PageParts,
+    parts: KvBlockParts,
     which: Indices,
     memory: Bytes,
     copy: (cache: Cache, one: Indices, part: Bytes) => Promise<void>,

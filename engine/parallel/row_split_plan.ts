@@ -23,7 +23,7 @@ export interface RowSplitMemoryPlan {
 }
 
 /**
- * Plans a model whose products' rows are split over cards. Each keeps all pages and states: there are as many as there is
+ * Plans a model whose products' rows are split over cards. Each keeps all KV blocks and states: there are as many as there is
  * room for on the card that has least.
  *
  * @throws {M40Error} As `planMemory` does, with the card's name.
@@ -48,11 +48,11 @@ export function planRowSplit(
   const alike = { ...request, contextTokens };
   const slots = least(planned(alike), (plan) => plan.slots);
   const withSlots = planned({ ...alike, slots });
-  const pages = least(withSlots, (plan) => plan.pages);
-  const plans = planned({ ...alike, slots, pages });
+  const kvBlocks = least(withSlots, (plan) => plan.kvBlocks);
+  const plans = planned({ ...alike, slots, kvBlocks });
   const [first] = plans;
-  if (!plans.every((plan) => plan.pages === first.pages && plan.slots === first.slots)) {
-    throw new M40Error("internal", "cards with rows of one model have other pages or slots");
+  if (!plans.every((plan) => plan.kvBlocks === first.kvBlocks && plan.slots === first.slots)) {
+    throw new M40Error("internal", "cards with rows of one model have other KV blocks or slots");
   }
   const sum = (value: (plan: MemoryPlan) => number) =>
     plans.reduce((total, plan) => total + value(plan), 0);

@@ -10,7 +10,7 @@ type Steps = Pick<ProfiledDevice, "step" | "run" | "wantsSteps" | "profile">;
 
 /**
  * A program and what its sequences keep, as those who schedule them see it. Where a model has no attention, its
- * pages only count tokens and name their beginnings: on the device there are none.
+ * KV blocks only count tokens and name their beginnings: on the device there are none.
  *
  * @param decodeProgram Where there are two lanes, what steps of the lane "decode" are computed by, and those of decode rows
  * that name none (of a benchmark, say) and fit it; all others by `program`.
@@ -49,30 +49,30 @@ export function scheduledDevice(
       wantsSteps: (rows) => stepRows?.has(rows) ?? false,
     } satisfies Partial<SchedulerDevice>,
   };
-  if (cache.desc.n_layers === 0) return { ...withoutPages(steps), ...slots };
+  if (cache.desc.n_layers === 0) return { ...withoutKvBlocks(steps), ...slots };
   return {
     ...steps,
-    copyPages: (from, to) => cache.copyPages(from, to),
-    savePages: (pages, memory) => cache.savePages(pages, memory),
-    restorePages: (pages, memory) => cache.restorePages(pages, memory),
+    copyKvBlocks: (from, to) => cache.copyKvBlocks(from, to),
+    saveKvBlocks: (kvBlocks, memory) => cache.saveKvBlocks(kvBlocks, memory),
+    restoreKvBlocks: (kvBlocks, memory) => cache.restoreKvBlocks(kvBlocks, memory),
     ...slots,
   };
 }
 
-/** What computes steps without pages, for a scheduler that counts some. */
-function withoutPages(
+/** What computes steps without KV blocks, for a scheduler that counts some. */
+function withoutKvBlocks(
   { step, run, wantsSteps, profile }: Steps,
 ): Omit<ProfiledDevice, "saveSlots" | "restoreSlots"> {
   const nothing = () => Promise.resolve();
   const bare = (sequences: readonly StepSequence[]) =>
-    sequences.map((one) => ({ ...one, pages: [] }));
+    sequences.map((one) => ({ ...one, kvBlocks: [] }));
   return {
     step: (sequences, place) => step(bare(sequences), place),
     profile: (sequences) => profile(bare(sequences)),
     ...run && { run: (sequences, ...rest) => run(bare(sequences), ...rest), wantsSteps },
-    copyPages: nothing,
-    savePages: nothing,
-    restorePages: nothing,
+    copyKvBlocks: nothing,
+    saveKvBlocks: nothing,
+    restoreKvBlocks: nothing,
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Cache, DeviceProgram, PartRows, StepResult, StepSequence } from "../device/mod.ts";
 import type { ProgramPart } from "../program/mod.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
-import { PageParts } from "./page_parts.ts";
+import { KvBlockParts } from "./kv_block_parts.ts";
 import type { ProfiledDevice } from "./scheduled_device.ts";
 
 type Indices = Uint32Array<ArrayBuffer>;
@@ -16,23 +16,23 @@ export interface Stage {
   readonly cache: Cache;
   /** Of the whole model's groups of layers, those that it has layers of, in the order of its own. */
   readonly groups: readonly number[];
-  /** Bytes of a page and of a slot in host memory. */
-  readonly pageBytes: number;
+  /** Bytes of a KV block and of a slot in host memory. */
+  readonly kvBlockBytes: number;
   readonly slotBytes: number;
 }
 
-/** Which of what a stage keeps is moved: pages or slots. */
-type Kept = "pageBytes" | "slotBytes";
+/** Which of what a stage keeps is moved: KV blocks or slots. */
+type Kept = "kvBlockBytes" | "slotBytes";
 
 /**
  * A device of several cards, each with some layers of the model. A step goes through one after the other; what goes from
  * card to card are rows of tokens, through host memory.
  *
  * Each card does what it is asked in the order of asking: a step has its turn on all of them from the moment on that it is
- * asked for, and so have copies of pages. So a second step, of other sequences, can be under way on the cards that the first
- * has left, or not come to yet, and no page is read or written by anybody out of turn.
+ * asked for, and so have copies of KV blocks. So a second step, of other sequences, can be under way on the cards that the first
+ * has left, or not come to yet, and no KV block is read or written by anybody out of turn.
  *
- * A page has the same number on all cards. In host memory its parts lie one after the other, page by page; so do those of a
+ * A KV block has the same number on all cards. In host memory its parts lie one after the other, KV block by KV block; so do those of a
  * slot.
  */
 export class StagedDevice implements ProfiledDevice {
@@ -61,20 +61,25 @@ export class StagedDevice implements ProfiledDevice {
     return Float32Array.from(results.flatMap(({ times }) => Array.from(times)));
   }
 
-  copyPages(from: Indices, to: Indices): Promise<void> {
-    return this.onAll("pageBytes", ({ cache }) => [cache.copyPages(from, to)]);
+  copyKvBlocks(from: Indices, to: Indices): Promise<void> {
+    return this.onAll("kvBlockBytes", ({ cache }) => [cache.copyKvBlocks(from, to)]);
   }
 
-  savePages(pages: Indices, memory: Bytes): Promise<void> {
-    return this.move("pageBytes", pages, memory, (cache, one, part) => cache.savePages(one, part));
-  }
-
-  restorePages(pages: Indices, memory: Bytes): Promise<void> {
+  saveKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
     return this.move(
-      "pageBytes",
-      pages,
+      "kvBlockBytes",
+      kvBlocks,
       memory,
-      (cache, one, part) => cache.restorePages(one, part),
+      (cache, one, part) => cache.saveKvBlocks(one, part),
+    );
+  }
+
+  restoreKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
+    return this.move(
+      "kvBlockBytes",
+      kvBlocks,
+      memory,
+      (cache, one, part) => cache.restoreKvBlocks(one, part),
     );
   }
 
@@ -91,14 +96,14 @@ export class StagedDevice implements ProfiledDevice {
     );
   }
 
-  /** Moves each page or slot between each stage and its part of the host's memory. */
+  /** Moves each KV block or slot between each stage and its part of the host's memory. */
   private async move(
     kept: Kept,
     which: Indices,
     memory: Bytes,
     copy: (cache: Cache, one: Indices, part: Bytes) => Promise<void>,
   ): Promise<void> {
-    const parts = new PageParts(this.stages.map((stage) => stage[kept]));
+    const parts = new KvBlockParts(this.stages.map((stage) => stage[kept]));
     parts.check(which.length, memory);
     await this.onAll(kept, (stage) => {
       const card = this.stages.indexOf(stage);
@@ -174,7 +179,7 @@ export class StagedDevice implements ProfiledDevice {
 }
 
 /**
- * Sequences as a stage takes them. Its turn may come when their pages are others' already: it has those of now.
+ * Sequences as a stage takes them. Its turn may come when their KV blocks are others' already: it has those of now.
  */
 function sequencesOf(
   sequences: readonly StepSequence[],
@@ -183,7 +188,7 @@ function sequencesOf(
 ): StepSequence[] {
   return sequences.map((one) => ({
     ...one,
-    pages: groups.map((group) => Uint32Array.from(one.pages[group])),
+    kvBlocks: groups.map((group) => Uint32Array.from(one.kvBlocks[group])),
     states: part.states.length === 0 || one.states === undefined ? undefined : { ...one.states },
     outputs: isLast ? one.outputs : [],
   }));

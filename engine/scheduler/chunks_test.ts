@@ -2,11 +2,11 @@ import { assert, assertEquals } from "@std/assert";
 import type { StepSequence } from "../device/step_block.ts";
 import type { StepResult } from "../device/step_result.ts";
 import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
-import { PageManager } from "./pages/page_manager.ts";
+import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { Scheduler } from "./scheduler.ts";
 import { Sequence } from "./sequences/sequence.ts";
 
-const PAGE_TOKENS = 32;
+const KV_BLOCK_TOKENS = 32;
 const STREAMS = 7;
 const PROMPT = 4000;
 const CHUNK_MS = 50;
@@ -55,9 +55,9 @@ class TimedDevice {
   readonly steps: { streams: number; promptTokens: number; chunkMs: number }[] = [];
   /** Called in the middle of a step, with the steps that there were before. */
   during = (_steps: number) => {};
-  readonly copyPages = () => Promise.resolve();
-  readonly savePages = () => Promise.resolve();
-  readonly restorePages = () => Promise.resolve();
+  readonly copyKvBlocks = () => Promise.resolve();
+  readonly saveKvBlocks = () => Promise.resolve();
+  readonly restoreKvBlocks = () => Promise.resolve();
   readonly saveSlots = () => Promise.resolve();
   readonly restoreSlots = () => Promise.resolve();
 
@@ -96,8 +96,8 @@ function sequence(promptTokens: number, maxTokens: number, first: number): Seque
 for (const [name, { cost, tileTokens, steps }] of Object.entries(DEVICES)) {
   Deno.test(`a prompt of 4,000 tokens holds up seven streams by one chunk's time at most: a chunk takes ${name}`, async () => {
     const device = new TimedDevice(cost);
-    const pageManager = new PageManager(1000, PAGE_TOKENS);
-    const scheduler = new Scheduler(device, pageManager, {
+    const kvBlockManager = new KvBlockManager(1000, KV_BLOCK_TOKENS);
+    const scheduler = new Scheduler(device, kvBlockManager, {
       maxRunning: 8,
       maxWaiting: 8,
       stepTokens: 2048,
@@ -123,10 +123,10 @@ for (const [name, { cost, tileTokens, steps }] of Object.entries(DEVICES)) {
   });
 }
 
-Deno.test("who is cancelled in the middle of a step has no part in the next, and its pages are free by then", async () => {
+Deno.test("who is cancelled in the middle of a step has no part in the next, and its KV blocks are free by then", async () => {
   const device = new TimedDevice(() => 1);
-  const pageManager = new PageManager(100, PAGE_TOKENS);
-  const scheduler = new Scheduler(device, pageManager, {
+  const kvBlockManager = new KvBlockManager(100, KV_BLOCK_TOKENS);
+  const scheduler = new Scheduler(device, kvBlockManager, {
     maxRunning: 2,
     maxWaiting: 2,
     stepTokens: 256,
@@ -137,12 +137,12 @@ Deno.test("who is cancelled in the middle of a step has no part in the next, and
   scheduler.add(first, second);
   const free: number[] = [];
   device.during = (steps) => {
-    free.push(pageManager.freePages);
+    free.push(kvBlockManager.freeKvBlocks);
     if (steps === 4) scheduler.cancel(first);
     if (steps === 8) scheduler.cancel(second);
   };
   await scheduler.idle();
   assertEquals(device.steps.map(({ streams }) => streams), [0, 2, 2, 2, 2, 1, 1, 1, 1]);
   assertEquals(free, [96, 96, 96, 96, 96, 98, 98, 98, 98]);
-  assertEquals(pageManager.freePages, 100);
+  assertEquals(kvBlockManager.freeKvBlocks, 100);
 });

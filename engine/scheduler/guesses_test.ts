@@ -2,16 +2,16 @@ import { assert, assertEquals } from "@std/assert";
 import type { StepSequence } from "../device/step_block.ts";
 import type { StepOutput } from "../device/step_result.ts";
 import { SAMPLING_DEFAULTS, type SamplingParameters } from "../sampling/parameters.ts";
-import { PageManager } from "./pages/page_manager.ts";
+import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { RowTimes } from "./steps/row_times.ts";
 import { Scheduler } from "./scheduler.ts";
 import { Sequence, type SequenceOptions } from "./sequences/sequence.ts";
-import { SlotManager } from "./pages/slot_manager.ts";
+import { SlotManager } from "./kv_blocks/slot_manager.ts";
 import { alone, END } from "../../tests/fixtures/fake_answers.ts";
 import { FakeDevice } from "../../tests/fixtures/fake_device.ts";
 
-const PAGE_TOKENS = 4;
-const PAGES = 40;
+const KV_BLOCK_TOKENS = 4;
+const KV_BLOCKS = 40;
 const ODDS = 1_000_000;
 const PROMPT = [3, 1, 4, 1, 5, 9];
 
@@ -19,7 +19,7 @@ const PROMPT = [3, 1, 4, 1, 5, 9];
 interface Seen {
   readonly rows: number[];
   readonly position: number;
-  readonly pages: number;
+  readonly kvBlocks: number;
   readonly counts: Record<number, number>[];
   readonly counters: number[];
   /** Everything else that an output is drawn by. */
@@ -36,7 +36,13 @@ async function serve(
   slots?: number,
   stepMs?: (rows: number) => number,
 ) {
-  const shape = { pages: PAGES, pageTokens: PAGE_TOKENS, endOdds: ODDS, maxRunning: 1, slots };
+  const shape = {
+    kvBlocks: KV_BLOCKS,
+    kvBlockTokens: KV_BLOCK_TOKENS,
+    endOdds: ODDS,
+    maxRunning: 1,
+    slots,
+  };
   const device = new FakeDevice({ ...shape, stepTokens: 32, stepOutputs: 8 });
   device.statusOf = statusOf;
   const seen: Seen[] = [];
@@ -48,8 +54,8 @@ async function serve(
     return step(sequences);
   };
   const slotManager = slots === undefined ? undefined : new SlotManager(slots);
-  const pageManager = new PageManager(PAGES, PAGE_TOKENS, undefined, slotManager);
-  const scheduler = new Scheduler(device, pageManager, {
+  const kvBlockManager = new KvBlockManager(KV_BLOCKS, KV_BLOCK_TOKENS, undefined, slotManager);
+  const scheduler = new Scheduler(device, kvBlockManager, {
     maxRunning: 1,
     maxWaiting: 4,
     stepTokens: 32,
@@ -74,19 +80,19 @@ async function serve(
   });
   scheduler.add(sequence);
   await scheduler.idle();
-  assertEquals(pageManager.freePages, PAGES);
+  assertEquals(kvBlockManager.freeKvBlocks, KV_BLOCKS);
   assertEquals(slotManager?.free, slots);
   assertEquals(ends.length, 1);
-  return { drawn, error: ends[0], seen, sequence, pageManager };
+  return { drawn, error: ends[0], seen, sequence, kvBlockManager };
 }
 
-function describe({ tokens, position, pages, outputs, states }: StepSequence): Seen {
+function describe({ tokens, position, kvBlocks, outputs, states }: StepSequence): Seen {
   const sampling = outputs.map((output) => output.sampling!);
   return {
     rows: Array.from(tokens),
     position,
     states,
-    pages: pages[0].length,
+    kvBlocks: kvBlocks[0].length,
     counts: sampling.map(({ tokenCounts }) => Object.fromEntries(tokenCounts ?? [])),
     counters: sampling.map(({ counter }) => counter),
     samplings: sampling.map((one) => ({
@@ -135,7 +141,7 @@ Deno.test("what comes after a wrong guess is forgotten, and computed again from 
 Deno.test("a state is taken in with all guesses or none: after a wrong one, the right ones are computed again with the next", async () => {
   const { drawn, seen } = await serve(guessUntil(4), 12, {}, undefined, 6);
   assertEquals(drawn, expected(12));
-  // The prompt up to its last page border, and the rest; after that as without states.
+  // The prompt up to its last KV block border, and the rest; after that as without states.
   assertEquals(seen.map(({ position }) => position), [0, 4, 6, 6]);
   // A token and seven guesses; that token, the three right guesses and the next one, and six guesses.
   assertEquals(seen.map(({ rows }) => rows.length), [4, 2, 8, 5 + 6]);
@@ -151,20 +157,20 @@ Deno.test("where there is no slot beside a sequence's own, nothing is guessed", 
   assertEquals(seen.slice(2).every(({ rows }) => rows.length === 1), true);
 });
 
-Deno.test("pages that wrong guesses needed are given back, and none of theirs is published", async () => {
+Deno.test("KV blocks that wrong guesses needed are given back, and none of theirs is published", async () => {
   const wrong: SequenceOptions["guess"] = (tokens, most) => {
     const next = expected(40)[tokens.length - PROMPT.length];
     return Array.from({ length: most }, () => next % 10 + 1);
   };
-  const { drawn, seen, pageManager } = await serve(wrong, 12);
+  const { drawn, seen, kvBlockManager } = await serve(wrong, 12);
   assertEquals(drawn, expected(12));
-  for (const { position, rows, pages } of seen) {
-    assertEquals(pages, Math.ceil((position + rows.length) / PAGE_TOKENS));
+  for (const { position, rows, kvBlocks } of seen) {
+    assertEquals(kvBlocks, Math.ceil((position + rows.length) / KV_BLOCK_TOKENS));
   }
-  // Of all tokens but the last, which was never computed, the full pages.
+  // Of all tokens but the last, which was never computed, the full KV blocks.
   const computed = [...PROMPT, ...expected(12)].slice(0, -1);
-  assertEquals(pageManager.match([...computed, 0]).length, Math.floor(17 / PAGE_TOKENS));
-  assertEquals(pageManager.idlePages, Math.floor(17 / PAGE_TOKENS));
+  assertEquals(kvBlockManager.match([...computed, 0]).length, Math.floor(17 / KV_BLOCK_TOKENS));
+  assertEquals(kvBlockManager.idleKvBlocks, Math.floor(17 / KV_BLOCK_TOKENS));
 });
 
 Deno.test("a guess is counted as a token where the one after it is drawn, and not when it was wrong", async () => {
@@ -219,14 +225,14 @@ Deno.test("an answer ends in the middle of its guesses where it is complete", as
   const end = expected(40)[endAt];
   const drawn: number[] = [];
   const device = new FakeDevice({
-    pages: PAGES,
-    pageTokens: PAGE_TOKENS,
+    kvBlocks: KV_BLOCKS,
+    kvBlockTokens: KV_BLOCK_TOKENS,
     endOdds: ODDS,
     maxRunning: 1,
     stepTokens: 32,
     stepOutputs: 8,
   });
-  const scheduler = new Scheduler(device, new PageManager(PAGES, PAGE_TOKENS), {
+  const scheduler = new Scheduler(device, new KvBlockManager(KV_BLOCKS, KV_BLOCK_TOKENS), {
     maxRunning: 1,
     maxWaiting: 1,
     stepTokens: 32,

@@ -4,11 +4,11 @@ import type { StepResult } from "../device/step_result.ts";
 import { M40Error } from "../errors.ts";
 import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
 import type { Lane, StepPlace } from "./sequences/lane.ts";
-import { PageManager } from "./pages/page_manager.ts";
+import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { Scheduler } from "./scheduler.ts";
 import { Sequence } from "./sequences/sequence.ts";
 
-const PAGE_TOKENS = 4;
+const KV_BLOCK_TOKENS = 4;
 
 /** A step that the test ends. */
 interface Given {
@@ -22,9 +22,9 @@ interface Given {
 class LanedDevice {
   /** The step that is under way in each lane. */
   readonly underWay = new Map<Lane, Given>();
-  readonly copyPages = () => Promise.resolve();
-  readonly savePages = () => Promise.resolve();
-  readonly restorePages = () => Promise.resolve();
+  readonly copyKvBlocks = () => Promise.resolve();
+  readonly saveKvBlocks = () => Promise.resolve();
+  readonly restoreKvBlocks = () => Promise.resolve();
   readonly saveSlots = () => Promise.resolve();
   readonly restoreSlots = () => Promise.resolve();
 
@@ -51,13 +51,13 @@ class LanedDevice {
 
 class Life {
   readonly device = new LanedDevice();
-  readonly pages: PageManager;
+  readonly kvBlocks: KvBlockManager;
   readonly scheduler: Scheduler;
   readonly ends = new Map<Sequence, unknown>();
 
-  constructor(pages = 100) {
-    this.pages = new PageManager(pages, PAGE_TOKENS);
-    this.scheduler = new Scheduler(this.device, this.pages, {
+  constructor(kvBlocks = 100) {
+    this.kvBlocks = new KvBlockManager(kvBlocks, KV_BLOCK_TOKENS);
+    this.scheduler = new Scheduler(this.device, this.kvBlocks, {
       maxRunning: 8,
       maxWaiting: 8,
       stepTokens: 16,
@@ -106,7 +106,7 @@ class Life {
     this.scheduler.sequences().forEach((sequence) => this.scheduler.cancel(sequence));
     for (const { end } of [...this.device.underWay.values()]) end();
     await this.scheduler.idle();
-    assertEquals(this.pages.freePages, this.pages.pages, "pages were lost");
+    assertEquals(this.kvBlocks.freeKvBlocks, this.kvBlocks.kvBlocks, "KV blocks were lost");
   }
 }
 
@@ -180,33 +180,36 @@ for (const [failing, other] of [["decode", "prompts"], ["prompts", "decode"]] as
     await settle();
     assertEquals([...life.ends], sequences.map((one) => [one, loss]));
     assertEquals(life.scheduler.status().failed, "lost");
-    assert(life.pages.freePages < life.pages.pages, "the other's step has its pages still");
+    assert(
+      life.kvBlocks.freeKvBlocks < life.kvBlocks.kvBlocks,
+      "the other's step has its KV blocks still",
+    );
     life.device.in(other).fail(loss);
     await life.close();
   });
 }
 
-Deno.test("pages of one who is cancelled are nobody's until its step is over", async () => {
+Deno.test("KV blocks of one who is cancelled are nobody's until its step is over", async () => {
   const life = new Life(8);
   await life.decoder(12);
   const long = life.arrive(16, 1);
   await settle();
-  const free = life.pages.freePages;
+  const free = life.kvBlocks.freeKvBlocks;
   life.scheduler.cancel(long);
-  assertEquals([life.ends.has(long), life.pages.freePages], [true, free]);
+  assertEquals([life.ends.has(long), life.kvBlocks.freeKvBlocks], [true, free]);
   life.arrive(16, 1);
   await life.endStep("decode");
   assertEquals(
     life.scheduler.status().waiting,
     1,
-    "it was let in, to pages that are being written",
+    "it was let in, to KV blocks that are being written",
   );
   await life.endStep("prompts");
   assertEquals(life.scheduler.status().waiting, 0);
   await life.close();
 });
 
-Deno.test("who needs the pages of a prompt that is being computed waits for that step, and nobody else gives way", async () => {
+Deno.test("who needs the KV blocks of a prompt that is being computed waits for that step, and nobody else gives way", async () => {
   const life = new Life(8);
   const { device, scheduler: { counts } } = life;
   const streams = [await life.decoder(12), await life.decoder(12)];
@@ -214,7 +217,7 @@ Deno.test("who needs the pages of a prompt that is being computed waits for that
   await settle();
   while (counts.preemptions === 0) await life.endStep("decode");
   assertEquals(long.state, "preempted");
-  // Who has a page goes on as far as that goes.
+  // Who has a KV block goes on as far as that goes.
   while (device.underWay.has("decode")) await life.endStep("decode");
   assertEquals(counts.preemptions, 1);
   assert(streams.every(({ runs }) => runs));

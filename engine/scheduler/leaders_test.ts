@@ -1,19 +1,19 @@
 import { assertEquals } from "@std/assert";
 import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
 import { Waiting } from "../parallel/replicas/waiting.ts";
-import { PageManager } from "./pages/page_manager.ts";
-import { PageMoves } from "./pages/page_moves.ts";
+import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
+import { KvBlockMoves } from "./kv_blocks/kv_block_moves.ts";
 import { noCounts } from "./report.ts";
 import { Roster } from "./sequences/roster.ts";
 import { Sequence } from "./sequences/sequence.ts";
-import { SlotManager } from "./pages/slot_manager.ts";
-import { States } from "./pages/states.ts";
+import { SlotManager } from "./kv_blocks/slot_manager.ts";
+import { States } from "./kv_blocks/states.ts";
 
 // What a sequence keeps for others with the same prompt, of a model that keeps states.
 
-const PAGE_TOKENS = 4;
-const PAGES = 8;
-/** No page ends there: what is kept before its last token is kept for its followers alone. */
+const KV_BLOCK_TOKENS = 4;
+const KV_BLOCKS = 8;
+/** No KV block ends there: what is kept before its last token is kept for its followers alone. */
 const PROMPT = [1, 2, 3, 4, 5, 6, 7];
 
 function sequenceOf(leader?: Sequence): Sequence {
@@ -31,17 +31,17 @@ function sequenceOf(leader?: Sequence): Sequence {
 /** A leader that is let in, and its followers, who wait. */
 function begin(followers: number) {
   const slots = new SlotManager(4);
-  const pageManager = new PageManager(PAGES, PAGE_TOKENS, undefined, slots);
-  const moves = new PageMoves({
-    copyPages: () => Promise.resolve(),
-    savePages: () => Promise.resolve(),
-    restorePages: () => Promise.resolve(),
+  const kvBlockManager = new KvBlockManager(KV_BLOCKS, KV_BLOCK_TOKENS, undefined, slots);
+  const moves = new KvBlockMoves({
+    copyKvBlocks: () => Promise.resolve(),
+    saveKvBlocks: () => Promise.resolve(),
+    restoreKvBlocks: () => Promise.resolve(),
     saveSlots: () => Promise.resolve(),
     restoreSlots: () => Promise.resolve(),
   });
-  const states = new States(pageManager, slots, moves);
+  const states = new States(kvBlockManager, slots, moves);
   const roster = new Roster(
-    ...[pageManager, moves, 4, PAGES * PAGE_TOKENS, noCounts()] as const,
+    ...[kvBlockManager, moves, 4, KV_BLOCKS * KV_BLOCK_TOKENS, noCounts()] as const,
     ...[undefined, undefined, states] as const,
   );
   const leader = sequenceOf();

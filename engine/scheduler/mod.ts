@@ -3,13 +3,13 @@
  *
  * @module
  */
-export { DiskPages, type DiskPagesStatus } from "./disk/disk_pages.ts";
-export { HostPages } from "./pages/host_pages.ts";
-export { OwnPages } from "./pages/own_pages.ts";
-export { OwnSlot } from "./pages/own_slot.ts";
-export { type PageGroup, PageLayout, pagesIn } from "./pages/page_layout.ts";
-export { type Match, PageManager } from "./pages/page_manager.ts";
-export { SlotManager } from "./pages/slot_manager.ts";
+export { DiskKvBlocks, type DiskKvBlocksStatus } from "./disk/disk_kv_blocks.ts";
+export { HostKvBlocks } from "./kv_blocks/host_kv_blocks.ts";
+export { OwnKvBlocks } from "./kv_blocks/own_kv_blocks.ts";
+export { OwnSlot } from "./kv_blocks/own_slot.ts";
+export { type KvBlockGroup, KvBlockLayout, kvBlocksIn } from "./kv_blocks/kv_block_layout.ts";
+export { KvBlockManager, type Match } from "./kv_blocks/kv_block_manager.ts";
+export { SlotManager } from "./kv_blocks/slot_manager.ts";
 export { noCounts, type SchedulerCounts, type SchedulerStatus, type StepReport } from "./report.ts";
 export { Scheduler } from "./scheduler.ts";
 export {

@@ -4,7 +4,7 @@ import type { StepSequence } from "../device/step_block.ts";
 import type { StepResult } from "../device/step_result.ts";
 import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
 import type { StepPlace } from "./sequences/lane.ts";
-import { PageManager } from "./pages/page_manager.ts";
+import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { Rests } from "./sequences/rests.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { SchedulerOptions } from "./scheduler_options.ts";
@@ -37,13 +37,13 @@ class Life {
     };
     const device = {
       step,
-      copyPages: nothing,
-      savePages: nothing,
-      restorePages: nothing,
+      copyKvBlocks: nothing,
+      saveKvBlocks: nothing,
+      restoreKvBlocks: nothing,
       saveSlots: nothing,
       restoreSlots: nothing,
     };
-    this.scheduler = new Scheduler(device, new PageManager(100, 4), {
+    this.scheduler = new Scheduler(device, new KvBlockManager(100, 4), {
       maxRunning: 8,
       maxWaiting: 8,
       stepTokens: 64,

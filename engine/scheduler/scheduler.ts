@@ -1,13 +1,13 @@
 import type { StepOutput, StepSequence } from "../device/mod.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
 import { Turns } from "../turns.ts";
-import type { PageManager } from "./pages/page_manager.ts";
+import type { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { Changes } from "./sequences/changes.ts";
 import { ChunkBudget } from "./steps/chunk_budget.ts";
 import { Deliveries } from "./sequences/deliveries.ts";
 import type { Lane } from "./sequences/lane.ts";
 import { Outcomes } from "./steps/outcomes.ts";
-import { PageMoves } from "./pages/page_moves.ts";
+import { KvBlockMoves } from "./kv_blocks/kv_block_moves.ts";
 import { prepareBeside } from "./steps/prepare_beside.ts";
 import { noCounts, type SchedulerCounts, type SchedulerStatus } from "./report.ts";
 import { Rests, type StepTime } from "./sequences/rests.ts";
@@ -18,7 +18,7 @@ import { Runs } from "./steps/runs.ts";
 import type { Sequence } from "./sequences/sequence.ts";
 import type { SchedulerDevice, SchedulerOptions } from "./scheduler_options.ts";
 import { assertQueueRoom, type SequenceQueue } from "./sequences/sequence_queue.ts";
-import { States } from "./pages/states.ts";
+import { States } from "./kv_blocks/states.ts";
 import { StepHolds } from "./steps/step_holds.ts";
 import { StepPlanner } from "./steps/step_planner.ts";
 import { StepReports } from "./steps/step_reports.ts";
@@ -43,7 +43,7 @@ export class Scheduler implements SequenceQueue {
   readonly counts: SchedulerCounts = noCounts();
 
   private readonly roster: Roster;
-  private readonly moves: PageMoves;
+  private readonly moves: KvBlockMoves;
   private readonly deliveries: Deliveries;
   private readonly outcomes: Outcomes;
   private readonly chunks: ChunkBudget;
@@ -58,7 +58,7 @@ export class Scheduler implements SequenceQueue {
   private readonly loops: (Promise<void> | undefined)[];
   private readonly underWay: StepsUnderWay;
   private readonly reports: StepReports;
-  /** The last decision on a step: the next one is taken when its pages are where they should be. */
+  /** The last decision on a step: the next one is taken when its KV blocks are where they should be. */
   private decided: Promise<unknown> = Promise.resolve();
   private readonly rests?: Rests;
   private failure?: M40Error;
@@ -66,18 +66,18 @@ export class Scheduler implements SequenceQueue {
 
   constructor(
     private readonly device: SchedulerDevice,
-    private readonly pageManager: PageManager,
+    private readonly kvBlockManager: KvBlockManager,
     private readonly options: SchedulerOptions,
   ) {
     const { maxRunning, stepTokens, host, disk, tileTokens } = options;
     const { counts } = this;
-    const { slots } = pageManager;
-    const moves = this.moves = new PageMoves(device);
+    const { slots } = kvBlockManager;
+    const moves = this.moves = new KvBlockMoves(device);
     const states = slots &&
-      new States(pageManager, slots, moves, options.hostStates);
+      new States(kvBlockManager, slots, moves, options.hostStates);
     const fetches = disk?.fetches;
     this.roster = new Roster(
-      pageManager,
+      kvBlockManager,
       moves,
       maxRunning,
       stepTokens,
@@ -86,7 +86,7 @@ export class Scheduler implements SequenceQueue {
       fetches,
       states,
     );
-    this.room = new Room(this.roster, pageManager, maxRunning, stepTokens);
+    this.room = new Room(this.roster, kvBlockManager, maxRunning, stepTokens);
     this.deliveries = new Deliveries(
       (sequence, error) => this.end(sequence, error),
       (error) => options.onListenerError?.(error),
@@ -119,7 +119,7 @@ export class Scheduler implements SequenceQueue {
     const hasRuns = this.lanes.length === (options.lanes ? 2 : 1) && options.rest === undefined;
     this.runs = new Runs(
       {
-        ...{ device, pageManager, states, counts },
+        ...{ device, kvBlockManager, states, counts },
         ...{ roster: this.roster, outcomes: this.outcomes, deliveries: this.deliveries },
         now: this.now,
         tell: (report) => this.reports.tellReport(report, this.underWay.hasPrompts),
@@ -127,7 +127,7 @@ export class Scheduler implements SequenceQueue {
       hasRuns ? options.runSteps ?? 1 : 1,
       maxRunning,
     );
-    pageManager.onRelease = () => this.notice();
+    kvBlockManager.onRelease = () => this.notice();
     if (slots) slots.onRelease = () => this.notice();
     disk?.serve({
       isBusy: () => this.roster.running.length > 0,
@@ -199,8 +199,8 @@ export class Scheduler implements SequenceQueue {
   }
 
   /**
-   * Moves pages for others while no step is being decided on. Where the device has two lanes, steps that have begun go on
-   * meanwhile: only pages that are published or free may be moved.
+   * Moves KV blocks for others while no step is being decided on. Where the device has two lanes, steps that have begun go on
+   * meanwhile: only KV blocks that are published or free may be moved.
    */
   betweenDecisions<T>(work: () => Promise<T>): Promise<T> {
     const result = this.decided.then(work);
@@ -334,7 +334,7 @@ export class Scheduler implements SequenceQueue {
     let step: StepUnderWay | undefined;
     let run: RunUnderWay | undefined;
     try {
-      if (!this.moves.isEmpty) turns = await this.movePages(turns);
+      if (!this.moves.isEmpty) turns = await this.moveKvBlocks(turns);
       // Somebody may have been cancelled since that was done.
       const moved = turns.filter(({ sequence }) => sequence.runs);
       const parts = moved.map((turn) => this.partOf(turn));
@@ -348,7 +348,7 @@ export class Scheduler implements SequenceQueue {
       const ask = run
         ? () => this.runs.give(run!, wanted, steps)
         : () => this.device.step(wanted, lane && { lane, share });
-      step = this.underWay.give(turns, ask, lane && new StepHolds(this.pageManager, turns));
+      step = this.underWay.give(turns, ask, lane && new StepHolds(this.kvBlockManager, turns));
     } finally {
       const taken = step === undefined ? [] : turns;
       for (const turn of scheduled) if (!taken.includes(turn)) endTurn(turn);
@@ -386,8 +386,8 @@ export class Scheduler implements SequenceQueue {
     }
   }
 
-  /** Moves pages as was decided with them; gives the turns that are still possible. */
-  private async movePages(turns: readonly Turn[]): Promise<Turn[]> {
+  /** Moves KV blocks as was decided with them; gives the turns that are still possible. */
+  private async moveKvBlocks(turns: readonly Turn[]): Promise<Turn[]> {
     const moving = this.moves.run();
     this.deliveries.deliver();
     const lost = await moving;

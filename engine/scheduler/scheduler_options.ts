@@ -1,9 +1,9 @@
 import type { DeviceRun, RunLimits, StepResult, StepSequence, TakeRunStep } from "../device/mod.ts";
 import type { M40Error } from "../errors.ts";
-import type { DiskPages } from "./disk/disk_pages.ts";
-import type { HostPages } from "./pages/host_pages.ts";
+import type { DiskKvBlocks } from "./disk/disk_kv_blocks.ts";
+import type { HostKvBlocks } from "./kv_blocks/host_kv_blocks.ts";
 import type { LaneOptions, StepPlace } from "./sequences/lane.ts";
-import type { PageMover, SlotMover } from "./pages/page_moves.ts";
+import type { KvBlockMover, SlotMover } from "./kv_blocks/kv_block_moves.ts";
 import type { StepReport } from "./report.ts";
 import type { RowTimes } from "./steps/row_times.ts";
 import type { Sequence } from "./sequences/sequence.ts";
@@ -13,10 +13,10 @@ export const DEFAULT_PREFILL_SHARE = 0.5;
 
 /**
  * What a scheduler needs of a device. It may be asked for something while it still does what was asked for before;
- * what is asked for later finds all that was written to pages and slots before it. Where it has two lanes, only what
+ * what is asked for later finds all that was written to KV blocks and slots before it. Where it has two lanes, only what
  * was answered before it was asked is certain to be found.
  */
-export interface SchedulerDevice extends PageMover, SlotMover {
+export interface SchedulerDevice extends KvBlockMover, SlotMover {
   /** @param place Where it is computed, of a device with two lanes: in each of them one step at a time. */
   step(sequences: readonly StepSequence[], place?: StepPlace): Promise<StepResult>;
   /** Where it can go from step to step by itself, in the lane "decode" where it has two: see `DeviceProgram.run`. */
@@ -70,15 +70,15 @@ export interface SchedulerOptions {
    * a row less, as measured; else all of them are.
    */
   readonly rowTimes?: RowTimes;
-  /** Where sequences that give way keep their pages; without it they are computed again. */
-  readonly host?: HostPages;
+  /** Where sequences that give way keep their KV blocks; without it they are computed again. */
+  readonly host?: HostKvBlocks;
   /** Where they keep their states, of a model that has some. */
-  readonly hostStates?: HostPages;
-  /** Where pages of prefixes outlive this scheduler. */
-  readonly disk?: DiskPages;
+  readonly hostStates?: HostKvBlocks;
+  /** Where KV blocks of prefixes outlive this scheduler. */
+  readonly disk?: DiskKvBlocks;
   /**
    * Runs a step when nobody uses the device but other steps; default: nobody else does. Whoever else uses it, and whoever
-   * writes to pages, must be alone: those that a step was decided to give up are anybody's at once, and may yet have to
+   * writes to KV blocks, must be alone: those that a step was decided to give up are anybody's at once, and may yet have to
    * be saved.
    */
   readonly withDevice?: <T>(work: () => Promise<T>) => Promise<T>;

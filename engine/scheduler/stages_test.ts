@@ -3,7 +3,7 @@ import type { StepSequence } from "../device/step_block.ts";
 import type { StepResult } from "../device/step_result.ts";
 import { DeviceLock } from "../loading/device_lock.ts";
 import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
-import { PageManager } from "./pages/page_manager.ts";
+import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { Scheduler } from "./scheduler.ts";
 import { Sequence } from "./sequences/sequence.ts";
 
@@ -18,9 +18,9 @@ class StagedDevice {
   readonly steps: { streams: number; promptTokens: number; stageMs: number }[] = [];
   /** Called at the end of every step, with how many there were before. */
   after = (_steps: number) => {};
-  readonly copyPages = () => Promise.resolve();
-  readonly savePages = () => Promise.resolve();
-  readonly restorePages = () => Promise.resolve();
+  readonly copyKvBlocks = () => Promise.resolve();
+  readonly saveKvBlocks = () => Promise.resolve();
+  readonly restoreKvBlocks = () => Promise.resolve();
   readonly saveSlots = () => Promise.resolve();
   readonly restoreSlots = () => Promise.resolve();
   private readonly freeAt: number[];
@@ -67,7 +67,7 @@ function sequence(promptTokens: number, maxTokens: number, first: number): Seque
 }
 
 function schedulerOf(device: StagedDevice, concurrentSteps: number): Scheduler {
-  return new Scheduler(device, new PageManager(1000, 32), {
+  return new Scheduler(device, new KvBlockManager(1000, 32), {
     maxRunning: 9,
     maxWaiting: 9,
     stepTokens: 512,
@@ -108,7 +108,7 @@ Deno.test("parts of a prompt are taken in in their order, though who prepares be
   let steps = 0;
   const nothing = () => Promise.resolve();
   const device = {
-    ...{ copyPages: nothing, savePages: nothing, restorePages: nothing },
+    ...{ copyKvBlocks: nothing, saveKvBlocks: nothing, restoreKvBlocks: nothing },
     ...{ saveSlots: nothing, restoreSlots: nothing },
     step(sequences: readonly StepSequence[]) {
       const outputs = sequences.flatMap(({ outputs }) => outputs)
@@ -131,7 +131,7 @@ Deno.test("parts of a prompt are taken in in their order, though who prepares be
     steering: { next: () => undefined, prepare: () => steps === 1 },
   });
   const limits = { maxRunning: 1, maxWaiting: 1, stepTokens: 512, chunkMs: CHUNK_MS };
-  const scheduler = new Scheduler(device, new PageManager(100, 32), {
+  const scheduler = new Scheduler(device, new KvBlockManager(100, 32), {
     ...limits,
     concurrentSteps: 2,
   });

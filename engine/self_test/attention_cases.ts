@@ -55,7 +55,7 @@ function rotation(rope: number): Case {
           }],
           buffers: [tokenBuffer(columns)],
           inputs: { 0: runner.random.floats(tokens * columns) },
-          sequences: prompt(tokens, { position: 50, pages: [Uint32Array.of(1, 4, 2, 8)] }),
+          sequences: prompt(tokens, { position: 50, kvBlocks: [Uint32Array.of(1, 4, 2, 8)] }),
           cache: runner.cache(layer),
         },
         0,
@@ -100,11 +100,11 @@ function attention(cache: typeof CACHES[number], shape: Heads, tokens: number): 
         cache: kept,
       };
       const program = runner.program(run);
-      const pages = [Uint32Array.from({ length: 16 }, (_, i) => (i * 5 + 3) % 16)];
+      const kvBlocks = [Uint32Array.from({ length: 16 }, (_, i) => (i * 5 + 3) % 16)];
       const results: Float32Array[] = [];
       const step = async (position: number, count: number, decode: boolean, share?: number) => {
         program.writeBuffer(0, runner.random.floats(count * columns));
-        await program.step(prompt(count, { position, pages, decode }), share);
+        await program.step(prompt(count, { position, kvBlocks, decode }), share);
         results.push(program.readBuffer(1, new Float32Array(count * values)));
       };
       await step(0, tokens, false);

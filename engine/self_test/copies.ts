@@ -16,9 +16,9 @@ export interface Copies {
   readonly link?: { readonly generation: number; readonly width: number };
 }
 
-/** Pages that are copied at a time: more than any cache of the device holds; of the emulated device a few. */
-const PAGES = 12;
-const EMULATED_PAGES = 2;
+/** KV blocks that are copied at a time: more than any cache of the device holds; of the emulated device a few. */
+const KV_BLOCKS = 12;
+const EMULATED_KV_BLOCKS = 2;
 
 /**
  * Times copies over the link and within the device. It takes 384 MB of the device's memory while it does.
@@ -34,11 +34,11 @@ export async function measureCopies(
 ): Promise<Copies> {
   const context = library.createContext({ device, threads: 1 });
   try {
-    const n = library.backend === "emulated" ? EMULATED_PAGES : PAGES;
+    const n = library.backend === "emulated" ? EMULATED_KV_BLOCKS : KV_BLOCKS;
     const copied = createCopiedCache(context, n);
-    const { cache, pageBytes } = copied;
-    const memory = context.hostMemory(n * pageBytes);
-    const pages = Uint32Array.from({ length: n }, (_, i) => i);
+    const { cache, kvBlockBytes } = copied;
+    const memory = context.hostMemory(n * kvBlockBytes);
+    const kvBlocks = Uint32Array.from({ length: n }, (_, i) => i);
     const seen: DeviceHealth[] = [];
     let busy = true;
     const watch = async () => {
@@ -48,8 +48,12 @@ export async function measureCopies(
     let toDevice: number, toHost: number;
     try {
       const once = { repeatable: false };
-      toDevice = await copySpeed(memory.length, () => cache.restorePages(pages, memory), once);
-      toHost = await copySpeed(memory.length, () => cache.savePages(pages, memory), once);
+      toDevice = await copySpeed(
+        memory.length,
+        () => cache.restoreKvBlocks(kvBlocks, memory),
+        once,
+      );
+      toHost = await copySpeed(memory.length, () => cache.saveKvBlocks(kvBlocks, memory), once);
     } finally {
       busy = false;
       await watching;

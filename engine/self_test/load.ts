@@ -28,7 +28,7 @@ export async function underLoad(
     const { side, tokens } = library.backend === "emulated" ? EMULATED_SIZE : SIZE;
     const weight = { type: 1, n_experts: 1, rows: side, columns: side };
     const limits = {
-      ...{ n_tokens: tokens, n_sequences: 1, n_outputs: 1, n_sequence_pages: 1, n_vocab: 32 },
+      ...{ n_tokens: tokens, n_sequences: 1, n_outputs: 1, n_sequence_kv_blocks: 1, n_vocab: 32 },
       lane: 0,
     };
     const buffer = { rows: Rows.tokens, rows_factor: 1, columns: side, element: Element.f32 };
@@ -46,7 +46,15 @@ export async function underLoad(
     };
     // None is used, but what a program takes is asked for beside one.
     const cache = {
-      ...{ n_layers: 1, n_groups: 1, page_tokens: 1, n_pages: 1, type: 0, states: [], slots: 0 },
+      ...{
+        n_layers: 1,
+        n_groups: 1,
+        kv_block_tokens: 1,
+        n_kv_blocks: 1,
+        type: 0,
+        states: [],
+        slots: 0,
+      },
       ...{ n_kv_heads: [1], head_dim: [8], value_dim: [8], group: [0] },
     };
     const arena = context.createArena(
@@ -62,7 +70,12 @@ export async function underLoad(
       0,
       Float32Array.from({ length: tokens * side }, (_, i) => (i % 17 - 8) / 8),
     );
-    const step = { tokens: new Array<number>(tokens).fill(0), position: 0, pages: [], outputs: [] };
+    const step = {
+      tokens: new Array<number>(tokens).fill(0),
+      position: 0,
+      kvBlocks: [],
+      outputs: [],
+    };
     const samples: DeviceHealth[] = [];
     const start = performance.now();
     const gone = () => (performance.now() - start) / 1000;

@@ -12,7 +12,7 @@ import {
 
 const TOKENS = 5;
 
-/** What has neither weights in blocks nor a cache of pages. */
+/** What has neither weights in blocks nor a cache of KV blocks. */
 export function otherCases({ columns }: Sizes): Case[] {
   return [
     ...Object.keys(Activation).map((name) => activation(name as keyof typeof Activation, columns)),
@@ -269,7 +269,7 @@ function run(variant: string, sampling: StepSampling): Case {
       runner.openRuns(program, rows * steps);
       program.writeBuffer(0, runner.random.floats(rows * vocabulary, 3));
       const sequences = Array.from({ length: rows }, (_, counter) => ({
-        ...{ tokens: [counter], position: 0, pages: [], decode: true },
+        ...{ tokens: [counter], position: 0, kvBlocks: [], decode: true },
         outputs: [{ row: 0, sampling: { ...sampling, counter } }],
       }));
       // Each ends after a step more than the one before it.

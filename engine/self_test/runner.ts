@@ -80,17 +80,17 @@ export class Runner {
     return this.context.readTensor(tensor, 0, rows, columns);
   }
 
-  /** A cache of one layer with 16 pages of 16 tokens, or of states in 4 slots. */
+  /** A cache of one layer with 16 KV blocks of 16 tokens, or of states in 4 slots. */
   cache(
     layer: { type: number; kvHeads: number; headDim: number; valueDim: number } | { state: number },
   ): Cache {
     const none = { n_kv_heads: [], head_dim: [], value_dim: [], group: [] };
     if ("state" in layer) {
-      const counts = { n_layers: 0, n_groups: 0, page_tokens: 16, n_pages: 0, type: 0 };
+      const counts = { n_layers: 0, n_groups: 0, kv_block_tokens: 16, n_kv_blocks: 0, type: 0 };
       return this.arena.createCache({ ...none, ...counts, states: [layer.state], slots: 4 });
     }
     return this.arena.createCache({
-      ...{ n_layers: 1, n_groups: 1, page_tokens: 16, n_pages: 16, type: layer.type },
+      ...{ n_layers: 1, n_groups: 1, kv_block_tokens: 16, n_kv_blocks: 16, type: layer.type },
       ...{ n_kv_heads: [layer.kvHeads], head_dim: [layer.headDim], value_dim: [layer.valueDim] },
       ...{ group: [0], states: [], slots: 0 },
     });
@@ -102,7 +102,7 @@ export class Runner {
       n_tokens: tokens,
       n_sequences: Math.max(1, sequences.length),
       n_outputs: tokens,
-      n_sequence_pages: cache === undefined || cache.desc.n_layers === 0 ? 0 : 16,
+      n_sequence_kv_blocks: cache === undefined || cache.desc.n_layers === 0 ? 0 : 16,
       n_vocab: 32,
       lane: 0,
       ...limits,
@@ -175,7 +175,7 @@ export function prompt(tokens: number, more: Partial<StepSequence> = {}): StepSe
   return [{
     tokens: Array.from({ length: tokens }, (_, i) => i % 32),
     position: 0,
-    pages: [],
+    kvBlocks: [],
     outputs: [],
     ...more,
   }];

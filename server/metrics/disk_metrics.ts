@@ -4,18 +4,18 @@ import type { MetricRegistry } from "./registry.ts";
 /** What a disk cache counts. */
 type Counted = Exclude<keyof NonNullable<EngineStatus["disk"]>, Present>;
 /** What is so at present. */
-type Present = "pages" | "bytes" | "limitBytes" | "reads" | "writes";
+type Present = "kvBlocks" | "bytes" | "limitBytes" | "reads" | "writes";
 
 const COUNTERS: Readonly<Record<Counted, readonly [name: string, help: string]>> = {
-  readPages: ["read_pages", "KV pages that were read from disk."],
+  readKvBlocks: ["read_pages", "KV pages that were read from disk."],
   readBytes: ["read_bytes", "Their bytes."],
   readFailures: ["read_failures", "KV pages that could not be read from disk; they were computed."],
-  damagedPages: ["damaged_pages", "Of those, the ones whose files were damaged."],
-  writtenPages: ["written_pages", "KV pages that were written to disk."],
+  damagedKvBlocks: ["damaged_pages", "Of those, the ones whose files were damaged."],
+  writtenKvBlocks: ["written_pages", "KV pages that were written to disk."],
   writtenBytes: ["written_bytes", "Their bytes."],
   writeFailures: ["write_failures", "KV pages that could not be written to disk."],
-  removedPages: ["removed_pages", "KV pages that were removed from disk to make room."],
-  missedPages: ["missed_pages", "KV pages that were evicted before they could be written."],
+  removedKvBlocks: ["removed_pages", "KV pages that were removed from disk to make room."],
+  missedKvBlocks: ["missed_pages", "KV pages that were evicted before they could be written."],
 };
 
 /** What a model's disk cache does, for Prometheus; its counters stay when the model is unloaded. */
@@ -31,7 +31,7 @@ export class DiskMetrics {
     registry.gauge(
       ["m40_disk_cache_pages"],
       "KV pages of this model on disk, as far as is known.",
-      () => this.engine()?.status().disk?.pages,
+      () => this.engine()?.status().disk?.kvBlocks,
     );
     registry.gauge(
       ["m40_disk_cache_bytes"],

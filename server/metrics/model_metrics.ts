@@ -159,12 +159,12 @@ export class ModelMetrics implements EngineObserver {
     registry.gauge(
       ["m40_kv_cache_usage_ratio", "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"],
       "KV pages that sequences hold, of all; 1 is all of them.",
-      () => share(this.status?.usedPages, this.status?.pages),
+      () => share(this.status?.usedKvBlocks, this.status?.kvBlocks),
     );
     registry.gauge(
       ["m40_kv_cache_idle_ratio"],
       "KV pages that nobody holds and that are kept for prompts that begin alike, of all.",
-      () => share(this.status?.idlePages, this.status?.pages),
+      () => share(this.status?.idleKvBlocks, this.status?.kvBlocks),
     );
     registry.gauge(
       ["m40_state_slots"],
@@ -337,8 +337,8 @@ function factsOf({ model, device }: Engine) {
 
 function cacheOf({ plan }: Engine) {
   return {
-    block_size: String(plan.pageTokens),
-    num_gpu_blocks: String(plan.pages),
+    block_size: String(plan.kvBlockTokens),
+    num_gpu_blocks: String(plan.kvBlocks),
     cache_dtype: plan.kvType,
     enable_prefix_caching: "True",
   };

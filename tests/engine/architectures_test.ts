@@ -181,8 +181,8 @@ Deno.test("an architecture that is not known is named first, with those most lik
 });
 
 Deno.test("docs/models.md names every architecture that there is, and no other", async () => {
-  const page = await Deno.readTextFile(new URL("../../docs/models.md", import.meta.url));
-  const [table] = page.split("\n## ");
+  const kvBlock = await Deno.readTextFile(new URL("../../docs/models.md", import.meta.url));
+  const [table] = kvBlock.split("\n## ");
   const rows = table.split("\n").filter((line) => line.startsWith("| `"));
   const named = rows.flatMap((row) => [...row.split("|")[1].matchAll(/`([^`]+)`/g)]);
   assertEquals(named.map(([, name]) => name).sort(), architectureNames().sort());

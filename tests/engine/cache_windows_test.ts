@@ -3,15 +3,15 @@ import { Engine, type EngineOptions, type GenerateRequest } from "../../engine/m
 import { BACKEND } from "../fixtures/device_harness.ts";
 import { CONTEXT, WINDOW, writeWindowedModel } from "../fixtures/windowed_model.ts";
 
-// A model of which some layers look back at a window alone, by way of the whole engine: their pages behind it
+// A model of which some layers look back at a window alone, by way of the whole engine: their KV blocks behind it
 // are given back, and nobody's tokens change for it.
 
 const FOLDER = await Deno.makeTempDir();
 const MODEL = await writeWindowedModel(FOLDER);
 globalThis.addEventListener("unload", () => Deno.removeSync(FOLDER, { recursive: true }));
 
-const PAGE = 32;
-/** A context that one step can fill, in which no page is ever behind a window while others are needed. */
+const KV_BLOCK = 32;
+/** A context that one step can fill, in which no KV block is ever behind a window while others are needed. */
 const SHORT_CONTEXT = 256;
 
 async function withEngine<T>(
@@ -74,7 +74,7 @@ async function answersAlone(
   });
 }
 
-Deno.test("pages behind the windows are given back, and tokens and logits are those of a cache that keeps them", async () => {
+Deno.test("KV blocks behind the windows are given back, and tokens and logits are those of a cache that keeps them", async () => {
   const asked: GenerateRequest = {
     prompt: promptOf(30, 1),
     maxTokens: SHORT_CONTEXT - 30,
@@ -88,12 +88,15 @@ Deno.test("pages behind the windows are given back, and tokens and logits are th
     assertEquals(engine.plan.groups.map(({ window }) => window), [WINDOW, WINDOW, 0]);
     let most = 0;
     const answer = await answerOf(engine, asked, () => {
-      most = Math.max(most, ...engine.slots().map(({ pages }) => pages));
+      most = Math.max(most, ...engine.slots().map(({ kvBlocks }) => kvBlocks));
     });
     assertEquals(answer, kept);
-    const whole = Math.ceil((30 + answer.tokens.length) / PAGE);
+    const whole = Math.ceil((30 + answer.tokens.length) / KV_BLOCK);
     assert(whole >= 5, `an answer of ${answer.tokens.length} tokens says little`);
-    assert(most <= whole + 2 * (Math.ceil(WINDOW / PAGE) + 1), `${most} for ${whole} of tokens`);
+    assert(
+      most <= whole + 2 * (Math.ceil(WINDOW / KV_BLOCK) + 1),
+      `${most} for ${whole} of tokens`,
+    );
   });
 });
 
@@ -115,7 +118,7 @@ Deno.test("the logits of a long text are those of one step, though windows pass 
     assertEquals(rows.length, CONTEXT);
     kept.forEach((row, i) => assertEquals(rows[i], row, `position ${i}`));
     await engine.idle();
-    assertEquals(engine.status().usedPages, 0);
+    assertEquals(engine.status().usedKvBlocks, 0);
     // Scored, in decode rows and several at once, they are the same but for rounding.
     const scored = await engine.score(text, { topLogprobs: 0 }).result;
     scored.forEach(({ token, logprob }, i) => {
@@ -132,7 +135,7 @@ Deno.test("requests of all lengths get the tokens that each gets alone, whoever 
     const among = await Promise.all(alone.map((_, i) => answerOf(engine, request(i))));
     assertEquals(among, alone);
     await engine.idle();
-    assertEquals(engine.status().usedPages, 0);
+    assertEquals(engine.status().usedKvBlocks, 0);
   });
 });
 
@@ -145,21 +148,21 @@ Deno.test("a KV cache that is too small changes nobody's tokens, with and withou
   });
   const alone = await answersAlone(10, growing);
   for (const hostCacheBytes of [0, 2 ** 21]) {
-    // As many pages as one sequence of the whole context takes.
-    const options = { parallel: 8, maxQueue: 64, contextTokens: CONTEXT, kvPages: 1 };
+    // As many KV blocks as one sequence of the whole context takes.
+    const options = { parallel: 8, maxQueue: 64, contextTokens: CONTEXT, kvKvBlocks: 1 };
     await withEngine({ ...options, hostCacheBytes }, async (engine) => {
       const among = await Promise.all(alone.map((_, i) => answerOf(engine, growing(i))));
       assertEquals(among, alone);
       await engine.idle();
-      const { preemptions, recomputations, usedPages, running } = engine.status();
+      const { preemptions, recomputations, usedKvBlocks, running } = engine.status();
       assert(preemptions > 0, "nobody gave way");
       assertEquals(recomputations > 0, hostCacheBytes === 0);
-      assertEquals([usedPages, running], [0, 0]);
+      assertEquals([usedKvBlocks, running], [0, 0]);
     });
   }
 });
 
-Deno.test("a beginning is found again after its pages fell behind the windows, and where a conversation goes on", async () => {
+Deno.test("a beginning is found again after its KV blocks fell behind the windows, and where a conversation goes on", async () => {
   await withEngine({ parallel: 2, contextTokens: CONTEXT }, async (engine) => {
     const prompt = promptOf(500, 7);
     const asked: GenerateRequest = { prompt, maxTokens: 120, sampling: { temperature: 0 } };
@@ -174,7 +177,7 @@ Deno.test("a beginning is found again after its pages fell behind the windows, a
     assertEquals([again.answer, again.tokens], [first, 480]);
     const conversation = [...prompt, ...first.tokens, ...promptOf(50, 8)];
     const next = await found({ ...asked, prompt: conversation });
-    assertEquals(next.tokens, Math.floor((500 + first.tokens.length - 1) / PAGE) * PAGE);
+    assertEquals(next.tokens, Math.floor((500 + first.tokens.length - 1) / KV_BLOCK) * KV_BLOCK);
     // One that begins alike and parts early finds what there is in the midst of it.
     const other = await found({ ...asked, prompt: [...prompt.slice(0, 200), ...promptOf(60, 9)] });
     assertEquals(other.tokens, 192);
@@ -182,7 +185,7 @@ Deno.test("a beginning is found again after its pages fell behind the windows, a
       { parallel: 1, contextTokens: CONTEXT },
       (alone) => answerOf(alone, { ...asked, prompt: conversation }),
     );
-    // On a GPU pages that were decoded are those of a prompt but for rounding.
+    // On a GPU KV blocks that were decoded are those of a prompt but for rounding.
     if (BACKEND === "cpu") assertEquals(next.answer, fresh);
   });
 });
@@ -210,7 +213,7 @@ Deno.test("n answers to a prompt of many windows compute it once, each what it w
         return tokens;
       }));
       assertEquals(answers, alone);
-      assert(engine.status().promptTokens <= 330 + 4 * (330 % PAGE));
+      assert(engine.status().promptTokens <= 330 + 4 * (330 % KV_BLOCK));
     });
   }
 });
@@ -242,19 +245,19 @@ for (const [name, groups] of Object.entries(MODELS)) {
       for (const request of requests) kept.push(await answerOf(engine, request));
     }, model);
     for (const hostCacheBytes of [0, 2 ** 20]) {
-      const options = { parallel: 4, contextTokens: CONTEXT, hostCacheBytes, kvPages: 1 };
+      const options = { parallel: 4, contextTokens: CONTEXT, hostCacheBytes, kvKvBlocks: 1 };
       await withEngine(options, async (engine) => {
         assertEquals(engine.plan.groups.length, groups);
         const got = await Promise.all(requests.map((request) => answerOf(engine, request)));
         assertEquals(got, kept);
         await engine.idle();
-        assertEquals(engine.status().usedPages, 0);
+        assertEquals(engine.status().usedKvBlocks, 0);
       }, model);
     }
   });
 }
 
-Deno.test("a latent cache: its pages are shared, saved, restored and computed again, and nobody's tokens change", async () => {
+Deno.test("a latent cache: its KV blocks are shared, saved, restored and computed again, and nobody's tokens change", async () => {
   const model = new URL("../data/golden/deepseek2.gguf", import.meta.url).pathname;
   const asked = (i: number): GenerateRequest => ({
     prompt: [...promptOf(70, i % 3), ...promptOf(1 + 5 * i, 1 + i)],
@@ -265,17 +268,17 @@ Deno.test("a latent cache: its pages are shared, saved, restored and computed ag
   const alone: Answer[] = [];
   await withEngine({ parallel: 1 }, async (engine) => {
     // K of 40 values in 3 layers, and no V: F16.
-    assertEquals(engine.plan.cacheBytes / engine.plan.pages, 3 * 40 * 2 * PAGE);
+    assertEquals(engine.plan.cacheBytes / engine.plan.kvBlocks, 3 * 40 * 2 * KV_BLOCK);
     for (const request of requests) alone.push(await answerOf(engine, request));
   }, model);
   for (const hostCacheBytes of [0, 2 ** 20]) {
-    await withEngine({ parallel: 4, hostCacheBytes, kvPages: 1 }, async (engine) => {
+    await withEngine({ parallel: 4, hostCacheBytes, kvKvBlocks: 1 }, async (engine) => {
       const got = await Promise.all(requests.map((request) => answerOf(engine, request)));
       assertEquals(got, alone);
       await engine.idle();
-      const { preemptions, recomputations, cachedTokens, usedPages } = engine.status();
+      const { preemptions, recomputations, cachedTokens, usedKvBlocks } = engine.status();
       assert(preemptions > 0 && cachedTokens > 0);
-      assertEquals([recomputations > 0, usedPages], [hostCacheBytes === 0, 0]);
+      assertEquals([recomputations > 0, usedKvBlocks], [hostCacheBytes === 0, 0]);
     }, model);
   }
 });

@@ -25,7 +25,7 @@ const OPTIONS = { contextTokens: 512, parallel: 4 };
 
 const LONG_WORDS = { kind: "regex" as const, pattern: "((abcdefghij|bcdefghijk|cdefghijkl){20})" };
 
-/** Prompts shorter and longer than a page, drawn greedily and by chance. */
+/** Prompts shorter and longer than a KV block, drawn greedily and by chance. */
 function requests(count: number, maxTokens = 20): GenerateRequest[] {
   return Array.from({ length: count }, (_, i) => ({
     ...asking(promptOf(10 + (i * 37) % 90, i), maxTokens + i % 7),
@@ -47,7 +47,7 @@ async function alone(asked: readonly GenerateRequest[]) {
 for (const name of ["llama", "granitehybrid-moe"]) {
   Deno.test(`${name} answers on whichever of three replicas what it does on one device`, async () => {
     const asked = requests(12);
-    const few = { contextTokens: 128, parallel: 2, kvPages: 8, stateSlots: 4 };
+    const few = { contextTokens: 128, parallel: 2, kvKvBlocks: 8, stateSlots: 4 };
     const one = await withReplicas(
       name,
       1,
@@ -59,8 +59,8 @@ for (const name of ["llama", "granitehybrid-moe"]) {
       assertEquals(await answersTo(engine, asked), one);
       assert(stepsOf(engine).every((steps) => steps > 0), `${stepsOf(engine)}`);
       await engine.idle();
-      const { usedPages, usedSlots, running, waiting, failed } = engine.status();
-      assertEquals([usedPages, usedSlots, running, waiting, failed], [0, 0, 0, 0, undefined]);
+      const { usedKvBlocks, usedSlots, running, waiting, failed } = engine.status();
+      assertEquals([usedKvBlocks, usedSlots, running, waiting, failed], [0, 0, 0, 0, undefined]);
     });
   });
 }
@@ -251,7 +251,7 @@ Deno.test("replicas of one kind have one disk cache: what one wrote, another one
     const first = engine.generate(request);
     const { tokens } = await collect(first);
     const home = stepsOf(engine).findIndex((steps) => steps > 0);
-    await until(() => engine.status().disk!.writtenPages >= 12, "its pages are written");
+    await until(() => engine.status().disk!.writtenKvBlocks >= 12, "its KV blocks are written");
     const process = processesOf(engine)[home];
     Deno.kill(process, "SIGKILL");
     await until(() => engine.status().lostReplicas!.length > 0, "its loss is noticed");
@@ -259,8 +259,11 @@ Deno.test("replicas of one kind have one disk cache: what one wrote, another one
     assertEquals((await collect(second)).tokens, tokens);
     assertEquals([first.cachedTokens, second.cachedTokens], [0, 384]);
     // The one that is gone counts on.
-    const { readPages, writtenPages } = engine.status().disk!;
-    assert(readPages >= 12 && writtenPages >= 12, `${readPages} read, ${writtenPages} written`);
+    const { readKvBlocks, writtenKvBlocks } = engine.status().disk!;
+    assert(
+      readKvBlocks >= 12 && writtenKvBlocks >= 12,
+      `${readKvBlocks} read, ${writtenKvBlocks} written`,
+    );
   });
   assertEquals(problems, []);
 });

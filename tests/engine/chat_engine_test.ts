@@ -59,7 +59,7 @@ Deno.test("the demo model answers a conversation by its own template, and says w
     assert(/\bfox\b/.test(answer.text), answer.text);
     assertEquals(answer.usage?.reasoningTokens, 0);
     assertEquals(answer.usage?.cachedTokens, 0);
-    // The same beginning was computed already, but for the last token and what fills no page.
+    // The same beginning was computed already, but for the last token and what fills no KV block.
     const messages = [...QUESTION.messages, {
       role: "assistant" as const,
       content: answer.text,
@@ -102,8 +102,8 @@ Deno.test("a model without a template has no chat; one by name or text gives it 
 });
 
 Deno.test("a budget ends reasoning in the engine, with several at once that give way to one another", async () => {
-  // So few pages that sequences are computed again.
-  const small = { parallel: 4, contextTokens: 160, kvPages: 6, hostCacheBytes: 0 };
+  // So few KV blocks that sequences are computed again.
+  const small = { parallel: 4, contextTokens: 160, kvKvBlocks: 6, hostCacheBytes: 0 };
   await withDemo({ chatTemplate: THINKING, ...small }, async (engine) => {
     const { tokens, format } = await engine.chat!.prompt(QUESTION);
     const budgets = [0, 1, 7, 40, 40];

@@ -53,8 +53,8 @@ for (const name of MODELS) {
   });
 }
 
-Deno.test("pages that gave way come back bit for bit through memory that both processes have", async () => {
-  const small = { parallel: 4, kvPages: 6, contextTokens: 128 };
+Deno.test("KV blocks that gave way come back bit for bit through memory that both processes have", async () => {
+  const small = { parallel: 4, kvKvBlocks: 6, contextTokens: 128 };
   const run = (options: EngineOptions) =>
     withEngine({ ...small, ...options }, async (engine) => {
       const requests = [0, 1, 2, 3].map((i) => asking(promptOf(30 + i, i), 60));

@@ -1,14 +1,14 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
-import { STATE_GROUP } from "../../engine/scheduler/disk/cache/page_name.ts";
+import { STATE_GROUP } from "../../engine/scheduler/disk/cache/kv_block_name.ts";
 import { parseOverride } from "../../engine/gguf/override.ts";
 import { type Engine, type EngineOptions, readGguf } from "../../engine/mod.ts";
 import { type Answer, asking, collect, promptOf, withEngine } from "../fixtures/engine_fixture.ts";
 import { writeWindowedModel } from "../fixtures/windowed_model.ts";
 
-// Prompts that outlive the engine: their KV pages come back from disk bit for bit, or are computed anew.
+// Prompts that outlive the engine: their KV blocks come back from disk bit for bit, or are computed anew.
 
-const PAGE = 32;
+const KV_BLOCK = 32;
 const CONTEXT = 4608;
 const FOLDER = await Deno.makeTempDir();
 globalThis.addEventListener("unload", () => Deno.removeSync(FOLDER, { recursive: true }));
@@ -38,7 +38,7 @@ class Disk {
     return withEngine({ ...OPTIONS, ...options, path, diskCache }, work);
   }
 
-  /** The pages' files. */
+  /** The KV blocks' files. */
   files(): string[] {
     return [...Deno.readDirSync(this.folder)].flatMap(({ name }) =>
       [...Deno.readDirSync(join(this.folder, name))].map((file) =>
@@ -73,7 +73,7 @@ for (const [name, tokens] of MODELS) {
   Deno.test(`${name}: a prompt of ${tokens} tokens is found after a restart, and its answer has the bits of one that was computed`, async () => {
     const path = await modelOf(name);
     const prompt = promptOf(tokens);
-    const found = Math.floor((tokens - 1) / PAGE);
+    const found = Math.floor((tokens - 1) / KV_BLOCK);
     const alone = await aloneOn(path, prompt);
     const disk = new Disk();
     await disk.engine(path, async (engine) => {
@@ -83,11 +83,11 @@ for (const [name, tokens] of MODELS) {
       const before = engine.status();
       assertEquals(await answerTo(engine, prompt), alone);
       const { cachedTokens, promptTokens, disk } = engine.status();
-      assertEquals(cachedTokens - before.cachedTokens, found * PAGE);
-      assertEquals(promptTokens - before.promptTokens, tokens - found * PAGE);
+      assertEquals(cachedTokens - before.cachedTokens, found * KV_BLOCK);
+      assertEquals(promptTokens - before.promptTokens, tokens - found * KV_BLOCK);
       const groups = engine.plan.groups.length;
       assertEquals(
-        disk!.readPages < found * groups,
+        disk!.readKvBlocks < found * groups,
         groups > 1,
         "more was read than is seen",
       );
@@ -109,7 +109,7 @@ for (const name of ["gemma3", "qwen35"]) {
     await disk.engine(path, async (engine) => {
       assertEquals(await answerTo(engine, next(first)), second);
       const { cachedTokens } = engine.status();
-      assertEquals(cachedTokens, Math.floor((next(first).length - 1) / PAGE) * PAGE);
+      assertEquals(cachedTokens, Math.floor((next(first).length - 1) / KV_BLOCK) * KV_BLOCK);
     });
   });
 }
@@ -176,7 +176,7 @@ Deno.test("files that are damaged, cut short, swapped or of other models are not
         assertEquals(await answerTo(engine, prompt), alone, `damage ${kind} of file ${i}`);
         const { cachedTokens, disk } = engine.status();
         assertEquals(cachedTokens < 992, true, `damage ${kind} of file ${i} was not noticed`);
-        assertEquals(disk!.damagedPages, kind < 4 ? 1 : 0);
+        assertEquals(disk!.damagedKvBlocks, kind < 4 ? 1 : 0);
       });
       // What was computed is there again.
       await disk.engine(path, async (engine) => {
@@ -188,7 +188,7 @@ Deno.test("files that are damaged, cut short, swapped or of other models are not
   assertEquals(disk.problems, []);
 });
 
-Deno.test("pages of another model or another type of KV cache are never found", async () => {
+Deno.test("KV blocks of another model or another type of KV cache are never found", async () => {
   const disk = new Disk();
   const prompt = promptOf(600);
   const [llama, windowed] = [await modelOf("llama"), await modelOf("gemma3")];
@@ -220,7 +220,7 @@ Deno.test("pages of another model or another type of KV cache are never found", 
   });
 });
 
-Deno.test("pages of a model whose metadata is overridden are its own", async () => {
+Deno.test("KV blocks of a model whose metadata is overridden are its own", async () => {
   const path = await modelOf("llama");
   const prompt = promptOf(600);
   const disk = new Disk();
@@ -241,7 +241,7 @@ Deno.test("pages of a model whose metadata is overridden are its own", async () 
   const again = await answered("llama.rope.freq_base=500");
   assertEquals(again.answer, other.answer);
   assertEquals(again.cached > 500, true);
-  // What nothing is computed with makes pages of their own as well.
+  // What nothing is computed with makes KV blocks of their own as well.
   assertEquals((await answered("llama.novelty=int:1")).cached, 0);
   assertEquals((await answered()).cached, again.cached);
 });
@@ -284,20 +284,23 @@ Deno.test("a disk cache that cannot be used is told of once, and everything is a
   const diskCache = { folder: file, bytes: 2 ** 30, onProblem: (p: string) => problems.push(p) };
   await withEngine({ ...OPTIONS, path, diskCache }, async (engine) => {
     assertEquals(await answerTo(engine, prompt), alone);
-    const { writes, writtenPages } = engine.status().disk!;
-    assertEquals([writes, writtenPages], [false, 0]);
+    const { writes, writtenKvBlocks } = engine.status().disk!;
+    assertEquals([writes, writtenKvBlocks], [false, 0]);
   });
   assertEquals(problems.length, 1);
   assertMatch(problems[0], /cannot be written to: .*not a directory|something of that name/);
 });
 
-Deno.test("prompts shorter than eight pages are not written", async () => {
+Deno.test("prompts shorter than eight KV blocks are not written", async () => {
   const disk = new Disk();
-  await disk.engine(await modelOf("llama"), (engine) => answerTo(engine, promptOf(8 * PAGE - 20)));
+  await disk.engine(
+    await modelOf("llama"),
+    (engine) => answerTo(engine, promptOf(8 * KV_BLOCK - 20)),
+  );
   assertEquals(disk.files(), []);
 });
 
-Deno.test("a device in a process of its own reads and writes the same pages", async () => {
+Deno.test("a device in a process of its own reads and writes the same KV blocks", async () => {
   const path = await modelOf("gemma3");
   const prompt = promptOf(1000);
   const alone = await aloneOn(path, prompt);

@@ -100,14 +100,14 @@ Deno.test("vectors are the same beside others and after giving way, and others g
         await collect(engine.generate(request)),
       ]);
       for (const hostCacheBytes of [undefined, 0]) {
-        await withEngine({ path, parallel: 4, kvPages: 8, hostCacheBytes }, async (engine) => {
+        await withEngine({ path, parallel: 4, kvKvBlocks: 8, hostCacheBytes }, async (engine) => {
           limitSteps(engine, 10);
           const others = [1, 1, 1].map(() => collect(engine.generate(request)));
           assertEquals(await vectorsOf(engine, tokens), wanted);
           for (const other of others) assertEquals(await other, alone);
           assert(engine.status().preemptions > 0, "the KV cache was too small for all");
           await engine.idle();
-          assertEquals(engine.status().usedPages, 0);
+          assertEquals(engine.status().usedKvBlocks, 0);
         });
       }
     });
@@ -177,11 +177,14 @@ Deno.test("a signal ends all texts of a request, and what is not finite ends it 
         "cancelled",
       );
       await engine.idle();
-      assertEquals([engine.status().running, engine.status().waiting, engine.status().usedPages], [
-        0,
-        0,
-        0,
-      ]);
+      assertEquals(
+        [engine.status().running, engine.status().waiting, engine.status().usedKvBlocks],
+        [
+          0,
+          0,
+          0,
+        ],
+      );
     });
   });
 });

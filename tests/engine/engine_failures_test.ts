@@ -30,9 +30,9 @@ async function alone(requests: ReturnType<typeof asking>[], path?: string) {
   });
 }
 
-/** Four requests that need eleven pages, and get four. */
+/** Four requests that need eleven KV blocks, and get four. */
 const CROWD = Array.from({ length: 4 }, (_, i) => asking(promptOf(20 + 9 * i, i), 45));
-const CROWDED = { parallel: 4, kvPages: 4, contextTokens: 128 };
+const CROWDED = { parallel: 4, kvKvBlocks: 4, contextTokens: 128 };
 
 Deno.test("logits that are not finite end their own request, and change nobody's tokens", async () => {
   await withPoison(async (path) => {
@@ -48,8 +48,12 @@ Deno.test("logits that are not finite end their own request, and change nobody's
       assertEquals(bad.tokens, []);
       assertEquals(await Promise.all(answers), expected);
       await engine.idle();
-      const { usedPages, running, failed } = engine.status();
-      assertEquals({ usedPages, running, failed }, { usedPages: 0, running: 0, failed: undefined });
+      const { usedKvBlocks, running, failed } = engine.status();
+      assertEquals({ usedKvBlocks, running, failed }, {
+        usedKvBlocks: 0,
+        running: 0,
+        failed: undefined,
+      });
       assertEquals(await collect(engine.generate(healthy[0])), expected[0]);
     });
   });
@@ -67,7 +71,7 @@ Deno.test("where the logits of a prompt are not finite, each of its n answers en
   });
 });
 
-Deno.test("an evaluation of logits that are not finite fails, and gives its pages back", async () => {
+Deno.test("an evaluation of logits that are not finite fails, and gives its KV blocks back", async () => {
   await withPoison(async (path) => {
     await withEngine({ path }, async (engine) => {
       const positions: number[] = [];
@@ -79,15 +83,15 @@ Deno.test("an evaluation of logits that are not finite fails, and gives its page
       assertEquals(error.code, "not_finite");
       assertEquals(positions, [0, 1]);
       await engine.idle();
-      assertEquals(engine.status().usedPages, 0);
+      assertEquals(engine.status().usedKvBlocks, 0);
     });
   });
 });
 
-Deno.test("a request whose pages an evaluation holds waits without keeping anything else from running", async () => {
+Deno.test("a request whose KV blocks an evaluation holds waits without keeping anything else from running", async () => {
   const request = asking(promptOf(40), 30);
   const [expected] = await alone([request]);
-  await withEngine({ parallel: 2, kvPages: 4, contextTokens: 128 }, async (engine) => {
+  await withEngine({ parallel: 2, kvKvBlocks: 4, contextTokens: 128 }, async (engine) => {
     const evaluation = engine.evaluate(promptOf(100));
     await evaluation.next();
     const answer = collect(engine.generate(request));
@@ -101,10 +105,10 @@ Deno.test("a request whose pages an evaluation holds waits without keeping anyth
   });
 });
 
-Deno.test("one that waits for an evaluation's pages can be cancelled, and those behind it go on", async () => {
+Deno.test("one that waits for an evaluation's KV blocks can be cancelled, and those behind it go on", async () => {
   const small = asking(promptOf(10, 3), 5);
   const [expected] = await alone([small]);
-  await withEngine({ parallel: 2, kvPages: 4, contextTokens: 128 }, async (engine) => {
+  await withEngine({ parallel: 2, kvKvBlocks: 4, contextTokens: 128 }, async (engine) => {
     const evaluation = engine.evaluate(promptOf(70));
     await evaluation.next();
     const large = engine.generate(asking(promptOf(60), 30));
@@ -192,7 +196,7 @@ for (const [what, runSteps] of [["step", 1], ["run", 32]] as const) {
       }
       assertEquals(answers[2], expected[2]);
       await engine.idle();
-      assertEquals(engine.status().usedPages, 0);
+      assertEquals(engine.status().usedKvBlocks, 0);
     });
   });
 }
@@ -216,7 +220,7 @@ Deno.test("where the first step of a prompt fails, the other answers to it go on
   });
 });
 
-for (const operation of ["savePages", "restorePages"] as const) {
+for (const operation of ["saveKvBlocks", "restoreKvBlocks"] as const) {
   Deno.test(`where ${operation} fails, who gave way is computed again and gets the same tokens`, async () => {
     const expected = await alone(CROWD);
     await withEngine({ ...CROWDED, hostCacheBytes: 2 ** 20 }, async (engine) => {
@@ -229,19 +233,19 @@ for (const operation of ["savePages", "restorePages"] as const) {
       const answers = await Promise.all(CROWD.map((request) => collect(engine.generate(request))));
       assertEquals(answers, expected);
       await engine.idle();
-      const { recomputations, usedPages } = engine.status();
+      const { recomputations, usedKvBlocks } = engine.status();
       assert(failures > 0 && recomputations >= failures, `${failures}, ${recomputations}`);
-      assertEquals(usedPages, 0);
+      assertEquals(usedKvBlocks, 0);
     });
   });
 }
 
-Deno.test("where a leader's page cannot be copied, its followers compute their prompt by themselves", async () => {
+Deno.test("where a leader's KV block cannot be copied, its followers compute their prompt by themselves", async () => {
   const request = asking(promptOf(50), 10);
   const [expected] = await alone([request]);
   await withEngine({ parallel: 4 }, async (engine) => {
     let failures = 0;
-    cardOf(engine).cache.copyPages = () => {
+    cardOf(engine).cache.copyKvBlocks = () => {
       failures++;
       return Promise.reject(new M40Error("internal", "the copy failed"));
     };
@@ -263,7 +267,7 @@ Deno.test("the log-probabilities of who gave way and was computed again have the
 });
 
 Deno.test("when the device is lost everybody is told, those in the middle of a copy too", async () => {
-  for (const operation of ["step", "savePages", "restorePages"] as const) {
+  for (const operation of ["step", "saveKvBlocks", "restoreKvBlocks"] as const) {
     await withEngine({ ...CROWDED, hostCacheBytes: 2 ** 20 }, async (engine) => {
       const { program, cache } = cardOf(engine);
       const lose = () => Promise.reject(new M40Error("device", "the device is lost"));

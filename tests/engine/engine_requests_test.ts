@@ -67,7 +67,7 @@ Deno.test("one whose text cannot be made ends with an error, and the others lose
     assert(answers[1].error instanceof M40Error && answers[1].error.code === "internal");
     assertEquals(reports.map(({ outcome }) => outcome).sort(), ["error", "length", "length"]);
     await engine.idle();
-    assertEquals(engine.status().usedPages, 0);
+    assertEquals(engine.status().usedKvBlocks, 0);
   });
 });
 
@@ -146,8 +146,8 @@ Deno.test("a seed's streams draw other tokens, the same in each run; a seed may 
 });
 
 Deno.test("one call at a time uses the device, and what needs it waits its turn", async () => {
-  // Sequences give way, come back and share a page, beside evaluations and work of one's own.
-  await withEngine({ parallel: 4, kvPages: 8, hostCacheBytes: 2 ** 20 }, async (engine) => {
+  // Sequences give way, come back and share a KV block, beside evaluations and work of one's own.
+  await withEngine({ parallel: 4, kvKvBlocks: 8, hostCacheBytes: 2 ** 20 }, async (engine) => {
     const { program, cache } = cardOf(engine);
     let busy = 0;
     const calls: Record<string, number> = {};
@@ -165,7 +165,7 @@ Deno.test("one call at a time uses the device, and what needs it waits its turn"
         }
       };
     program.step = watch("step", program.step.bind(program));
-    for (const name of ["copyPages", "savePages", "restorePages"] as const) {
+    for (const name of ["copyKvBlocks", "saveKvBlocks", "restoreKvBlocks"] as const) {
       cache[name] = watch(name, cache[name].bind(cache) as () => Promise<void>);
     }
     const crowd = [0, 1, 2].flatMap((i) => [asking(promptOf(30 + 5 * i, i), 60)]);
@@ -178,10 +178,15 @@ Deno.test("one call at a time uses the device, and what needs it waits its turn"
       for await (const _ of engine.evaluate(promptOf(10, 4)));
     };
     const own = engine.exclusive(async (device) => {
-      const pages = device.allocate(2)!;
-      await device.step([{ tokens: [5, 6], position: 0, pages: [pages], outputs: [{ row: 1 }] }]);
-      await device.copyPages(Uint32Array.of(pages[0]), Uint32Array.of(pages[1]));
-      device.release(pages);
+      const kvBlocks = device.allocate(2)!;
+      await device.step([{
+        tokens: [5, 6],
+        position: 0,
+        kvBlocks: [kvBlocks],
+        outputs: [{ row: 1 }],
+      }]);
+      await device.copyKvBlocks(Uint32Array.of(kvBlocks[0]), Uint32Array.of(kvBlocks[1]));
+      device.release(kvBlocks);
     });
     const evaluations = [evaluate(), evaluate()].map((one) =>
       one.catch((error) => assertEquals((error as M40Error).code, "queue_full"))
@@ -191,11 +196,11 @@ Deno.test("one call at a time uses the device, and what needs it waits its turn"
       assert(tokens.length > 0);
     }
     await Promise.all([own, ...evaluations]);
-    for (const name of ["step", "copyPages", "savePages", "restorePages"]) {
+    for (const name of ["step", "copyKvBlocks", "saveKvBlocks", "restoreKvBlocks"]) {
       assert(calls[name] > 0, `no ${name}`);
     }
     await engine.idle();
-    assertEquals(engine.status().usedPages, 0);
+    assertEquals(engine.status().usedKvBlocks, 0);
   });
 });
 
@@ -239,8 +244,8 @@ Deno.test("a sequence goes from waiting to prefilling to decoding, and is gone w
   });
 });
 
-Deno.test("closing ends an evaluation that is between two steps, and those who waited for its pages go on", async () => {
-  const engine = await Engine.load(GOLDEN, { device: BACKEND, threads: 1, kvPages: 4 });
+Deno.test("closing ends an evaluation that is between two steps, and those who waited for its KV blocks go on", async () => {
+  const engine = await Engine.load(GOLDEN, { device: BACKEND, threads: 1, kvKvBlocks: 4 });
   const evaluation = engine.evaluate(promptOf(100));
   await evaluation.next();
   const answer = collect(engine.generate(asking(promptOf(30), 5)));
@@ -279,9 +284,9 @@ Deno.test("closing waits for steps that go on and for work that has begun, and n
   const work = other.exclusive(async (device) => {
     events.push("begun");
     await sleep(20);
-    const pages = device.allocate(1)!;
-    await device.step([{ tokens: [5], position: 0, pages: [pages], outputs: [{ row: 0 }] }]);
-    device.release(pages);
+    const kvBlocks = device.allocate(1)!;
+    await device.step([{ tokens: [5], position: 0, kvBlocks: [kvBlocks], outputs: [{ row: 0 }] }]);
+    device.release(kvBlocks);
     events.push("done");
   });
   await until("it has begun", () => events.length > 0);

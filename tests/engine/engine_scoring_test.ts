@@ -24,11 +24,11 @@ Deno.test("a text's tokens are scored several a step where nobody else needs the
     assertEquals(scored.map(({ token }) => token), tokens.slice(1));
     assert(scored.every(({ logprob, top }) => logprob! <= 0 && top!.length === 3));
     await engine.idle();
-    const { steps, generatedTokens, usedPages } = engine.status();
+    const { steps, generatedTokens, usedKvBlocks } = engine.status();
     // The first token by itself, and then one output for each place and some for guesses: 24 a step on the CPU, fewer where
     // the device says how long each number of them takes.
     assert(steps < 64 / 8, `${steps} steps`);
-    assertEquals([generatedTokens, usedPages], [64, 0]);
+    assertEquals([generatedTokens, usedKvBlocks], [64, 0]);
   });
 });
 
@@ -38,7 +38,7 @@ Deno.test("scores are bit for bit the same alone, beside others, and after givin
     { parallel: 4 },
     async (engine) => (await engine.score(tokens, { topLogprobs: 2 }).result),
   );
-  await withEngine({ parallel: 4, kvPages: 6 }, async (engine) => {
+  await withEngine({ parallel: 4, kvKvBlocks: 6 }, async (engine) => {
     const others = [1, 2, 3].map((seed) =>
       collect(engine.generate(asking(promptOf(20, seed), 90)))
     );
@@ -47,7 +47,7 @@ Deno.test("scores are bit for bit the same alone, beside others, and after givin
     for (const other of others) assertEquals((await other).tokens.length, 90);
     assert(engine.status().preemptions > 0, "the KV cache was too small for all");
     await engine.idle();
-    assertEquals(engine.status().usedPages, 0);
+    assertEquals(engine.status().usedKvBlocks, 0);
   });
 });
 
@@ -96,7 +96,7 @@ Deno.test("a scoring ends as it is told to: cancelled, by its signal, or at its 
     const late = engine.score(tokens, { ...options, timeoutMs: 1 });
     assertEquals(await codeOf(late.result), "timeout");
     await engine.idle();
-    assertEquals(engine.status().usedPages, 0);
+    assertEquals(engine.status().usedKvBlocks, 0);
     // Who waits for its turn can be ended as well.
     const first = engine.generate(asking(promptOf(5), 100));
     const waiting = engine.score(tokens, options);
@@ -114,7 +114,7 @@ Deno.test("a text that the model cannot compute fails alone, with not_finite", a
       assertEquals(await codeOf(engine.score(tokens, { topLogprobs: 0 }).result), "not_finite");
       assertEquals((await other).tokens.length, 20);
       await engine.idle();
-      assertEquals(engine.status().usedPages, 0);
+      assertEquals(engine.status().usedKvBlocks, 0);
       const whole = await engine.score(promptOf(10), { topLogprobs: 0 }).result;
       assertEquals(whole.length, 9);
     });

@@ -22,8 +22,8 @@ Deno.test("two seconds of load: all kinds of clients are served without an error
     return running + waiting === 0;
   });
   await server.engine.idle();
-  const { usedPages, cachedTokens } = server.engine.status();
-  assertEquals(usedPages, 0);
+  const { usedKvBlocks, cachedTokens } = server.engine.status();
+  assertEquals(usedKvBlocks, 0);
   assert(cachedTokens > 0, "no prompt began like another");
 });
 

@@ -14,7 +14,7 @@ import type { Operation } from "../../engine/program/operation.ts";
 import type { Program } from "../../engine/program/program.ts";
 import { cutsOf, handedOver } from "../../engine/program/cuts.ts";
 import { type ProgramPart, splitProgram } from "../../engine/program/split.ts";
-import { PageLayout } from "../../engine/scheduler/pages/page_layout.ts";
+import { KvBlockLayout } from "../../engine/scheduler/kv_blocks/kv_block_layout.ts";
 import { BACKEND, tokenBuffer } from "../fixtures/device_harness.ts";
 
 const folder = new URL("../data/golden/", import.meta.url);
@@ -37,7 +37,7 @@ const STEPS: readonly { tokens: number[]; decode: boolean }[] = [
 interface Placed {
   readonly part: ProgramPart;
   readonly device: DeviceProgram;
-  readonly layout: PageLayout;
+  readonly layout: KvBlockLayout;
 }
 
 async function placed(
@@ -55,7 +55,7 @@ async function placed(
     device: "cpu",
   });
   const { program } = await place(context, gguf, part.program, plan);
-  return { part, device: program, layout: new PageLayout(plan.pageTokens, plan.groups) };
+  return { part, device: program, layout: new KvBlockLayout(plan.kvBlockTokens, plan.groups) };
 }
 
 /** The logits of all steps' tokens, computed by parts one after the other. */
@@ -71,7 +71,7 @@ async function logitsOf(parts: readonly Placed[]): Promise<Float32Array[]> {
         tokens,
         position,
         decode,
-        pages: part.cacheLayers.length === 0
+        kvBlocks: part.cacheLayers.length === 0
           ? []
           : layout.groups.map((_, group) => [2 * group, 2 * group + 1]),
         states: part.states.length === 0 ? undefined : { from: position === 0 ? NONE : 0, to: 0 },

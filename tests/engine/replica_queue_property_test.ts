@@ -3,11 +3,11 @@ import { isDeviceLoss, M40Error } from "../../engine/errors.ts";
 import { ReplicaQueue } from "../../engine/parallel/replicas/replica_queue.ts";
 import type { QueueMember, Waiting } from "../../engine/parallel/replicas/waiting.ts";
 import { SAMPLING_DEFAULTS } from "../../engine/sampling/parameters.ts";
-import { HostPages } from "../../engine/scheduler/pages/host_pages.ts";
-import { PageManager } from "../../engine/scheduler/pages/page_manager.ts";
+import { HostKvBlocks } from "../../engine/scheduler/kv_blocks/host_kv_blocks.ts";
+import { KvBlockManager } from "../../engine/scheduler/kv_blocks/kv_block_manager.ts";
 import { Scheduler } from "../../engine/scheduler/scheduler.ts";
 import { Sequence } from "../../engine/scheduler/sequences/sequence.ts";
-import { SlotManager } from "../../engine/scheduler/pages/slot_manager.ts";
+import { SlotManager } from "../../engine/scheduler/kv_blocks/slot_manager.ts";
 import { alone, END, hiddenAlone, VOCABULARY } from "../fixtures/fake_answers.ts";
 import { FakeDevice, type FakeDeviceOptions } from "../fixtures/fake_device.ts";
 import { Random } from "../fixtures/random.ts";
@@ -49,7 +49,7 @@ class Life {
   private readonly shape: FakeDeviceOptions;
   private readonly queue: ReplicaQueue;
   private readonly clients: Client[] = [];
-  private readonly managers: PageManager[] = [];
+  private readonly managers: KvBlockManager[] = [];
   private readonly prefixes: number[][];
   /** Of each seed what tokens were drawn from: the bits must be the same on all replicas of a kind. */
   private readonly bits = new Map<string, unknown>();
@@ -61,8 +61,8 @@ class Life {
     const random = this.random = new Random(seed);
     const maxRunning = 1 + random.below(5);
     this.shape = {
-      pages: 12 + random.below(40),
-      pageTokens: 1 << random.below(4),
+      kvBlocks: 12 + random.below(40),
+      kvBlockTokens: 1 << random.below(4),
       endOdds: 8 + random.below(60),
       maxRunning,
       stepTokens: maxRunning + 1 + random.below(24),
@@ -82,12 +82,12 @@ class Life {
 
   private addReplica(): void {
     const { random, shape, queue } = this;
-    const { slots, pageTokens, maxRunning, stepTokens, stepOutputs } = shape;
-    // One may be of another kind, and have fewer pages.
+    const { slots, kvBlockTokens, maxRunning, stepTokens, stepOutputs } = shape;
+    // One may be of another kind, and have fewer KV blocks.
     const other = random.once(5);
     if (other) this.events.others++;
-    const pages = other ? 12 + random.below(shape.pages - 11) : shape.pages;
-    const device = new FakeDevice({ ...shape, pages });
+    const kvBlocks = other ? 12 + random.below(shape.kvBlocks - 11) : shape.kvBlocks;
+    const device = new FakeDevice({ ...shape, kvBlocks });
     const kind = other ? "other" : "usual";
     const name = this.names.pop() ?? `card ${this.members++}`;
     const drawnFrom = this.bits.get(kind) ?? device["drawnFrom"];
@@ -100,22 +100,22 @@ class Life {
       if (!lost && this.lossOdds !== Infinity && random.once(this.lossOdds)) lost = true;
       if (lost) throw new M40Error("device", "lost");
     };
-    const pageManager = new PageManager(
-      pages,
-      pageTokens,
+    const kvBlockManager = new KvBlockManager(
+      kvBlocks,
+      kvBlockTokens,
       undefined,
       slots === undefined ? undefined : new SlotManager(slots),
     );
-    this.managers.push(pageManager);
-    const bytes = random.below(3) * random.below(10) * device.pageBytes;
-    const scheduler = new Scheduler(device, pageManager, {
+    this.managers.push(kvBlockManager);
+    const bytes = random.below(3) * random.below(10) * device.kvBlockBytes;
+    const scheduler = new Scheduler(device, kvBlockManager, {
       name,
       maxRunning,
       maxWaiting: 0,
       stepTokens,
       stepOutputs,
       chunkMs: 10,
-      host: bytes > 0 ? new HostPages(new Uint8Array(bytes), device.pageBytes) : undefined,
+      host: bytes > 0 ? new HostKvBlocks(new Uint8Array(bytes), device.kvBlockBytes) : undefined,
       onChange: () => queue.notice(),
       onLoss: (loss) => {
         this.events.losses++;
@@ -330,7 +330,7 @@ class Life {
       this.events.cachedTokens += sequence.cached;
     }
     for (const manager of this.managers) {
-      assertEquals(manager.freePages, manager.pages, "no page is held");
+      assertEquals(manager.freeKvBlocks, manager.kvBlocks, "no KV block is held");
       if (manager.slots) assertEquals(manager.slots.free, manager.slots.slots);
     }
   }

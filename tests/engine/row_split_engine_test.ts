@@ -20,7 +20,7 @@ const ROWS: EngineOptions = { split: "rows" };
 const prompt = (length: number, seed: number) =>
   Array.from({ length }, (_, i) => 10 + (i * 7 + seed * 31) % 900);
 
-/** Prompts shorter and longer than a page, drawn greedily and by chance. */
+/** Prompts shorter and longer than a KV block, drawn greedily and by chance. */
 const REQUESTS: readonly GenerateRequest[] = [30, 60, 70, 9, 20].map((length, i) => ({
   prompt: prompt(length, i),
   maxTokens: 12 + 2 * i,
@@ -37,15 +37,15 @@ Deno.test("rows on two and three devices: all answers have the bits of one devic
   );
   assert(alone.every(({ tokens, error }) => tokens.length >= 12 && error === undefined));
   for (const count of [2, 3]) {
-    const few = { ...ROWS, contextTokens: 128, parallel: 4, kvPages: 4 };
+    const few = { ...ROWS, contextTokens: 128, parallel: 4, kvKvBlocks: 4 };
     await withCards(MODEL, count, few, async (engine) => {
       assertEquals(engine.cards.map(({ layers }) => layers), new Array(count).fill(undefined));
       const shares = engine.cards.map(({ rowShare }) => rowShare!);
       assert(Math.abs(shares.reduce((sum, one) => sum + one, 0) - 1) < 1e-9, `${shares}`);
       assertEquals(await answersTo(engine, REQUESTS), alone, `${count} devices`);
       await engine.idle();
-      const { usedPages, running, failed, preemptions, recomputations } = engine.status();
-      assertEquals([usedPages, running, failed], [0, 0, undefined]);
+      const { usedKvBlocks, running, failed, preemptions, recomputations } = engine.status();
+      assertEquals([usedKvBlocks, running, failed], [0, 0, undefined]);
       assert(preemptions > 0 && recomputations < preemptions, `${preemptions} ${recomputations}`);
     });
   }
@@ -71,7 +71,7 @@ Deno.test("rows on two devices: who decodes goes from step to step in runs, whic
 });
 
 Deno.test("rows on two devices: each has its part of the weights and of the KV cache, and no more", async () => {
-  const options = { contextTokens: 128, parallel: 2, kvPages: 8 };
+  const options = { contextTokens: 128, parallel: 2, kvKvBlocks: 8 };
   const { weightBytes, cacheBytes } = await withCards(
     MODEL,
     1,
@@ -120,7 +120,7 @@ Deno.test("rows on two devices: each operation of the whole model has its time",
       tokens: prompt(20, 1),
       position: 0,
       decode: false,
-      pages: [[0]],
+      kvBlocks: [[0]],
       outputs: [{ row: 19, kind: "logits" }],
     }]);
     const { readGguf, architectureOf } = await import("../../engine/mod.ts");
@@ -131,7 +131,7 @@ Deno.test("rows on two devices: each operation of the whole model has its time",
   });
 });
 
-Deno.test("rows on two devices: pages on disk are found by an engine whose rows are split alike, and by no other", async () => {
+Deno.test("rows on two devices: KV blocks on disk are found by an engine whose rows are split alike, and by no other", async () => {
   const problems: string[] = [];
   const diskCache = {
     folder: join(folder, "disk"),

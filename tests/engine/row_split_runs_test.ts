@@ -33,14 +33,14 @@ class Texts {
 
   parts(): StepSequence[] {
     const { plan } = this.model;
-    const each = Math.ceil(CONTEXT / plan.pageTokens);
+    const each = Math.ceil(CONTEXT / plan.kvBlockTokens);
     return this.tokens.map((tokens, n) => {
       const first = tokens.length === 3 ? 0 : tokens.length - 1;
       return {
         tokens: tokens.slice(first),
         position: first,
         decode: first > 0,
-        pages: plan.groups.map((_, group) =>
+        kvBlocks: plan.groups.map((_, group) =>
           Array.from({ length: each }, (_, i) => (n * plan.groups.length + group) * each + i)
         ),
         ...plan.cache.states.length > 0 && { states: { from: first === 0 ? NONE : n, to: n } },

@@ -21,7 +21,7 @@ function goldenNames(): string[] {
     .sort();
 }
 
-/** A prompt that is longer than a page, another chunk, and tokens that are decoded one by one and two together. */
+/** A prompt that is longer than a KV block, another chunk, and tokens that are decoded one by one and two together. */
 const CHUNKS: readonly { readonly count: number; readonly decode: boolean }[] = [
   { count: 33, decode: false },
   { count: 6, decode: false },

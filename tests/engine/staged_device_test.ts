@@ -10,7 +10,7 @@ import { follower, type StagedModel, withStages } from "../fixtures/staged_model
 const MODELS = Deno.env.get("M40_STAGED_MODELS")?.split(",") ??
   ["llama", "gpt-oss", "gemma3", "deepseek2", "gemma4-e2b", "qwen3next", "granitehybrid", "mamba2"];
 
-/** What each of three sequences computes: prompts longer than a page, chunks of them, decoded tokens. */
+/** What each of three sequences computes: prompts longer than a KV block, chunks of them, decoded tokens. */
 const CHUNKS: readonly { readonly count: number; readonly decode: boolean }[] = [
   { count: 33, decode: false },
   { count: 6, decode: false },
@@ -61,30 +61,30 @@ for (const [i, name] of MODELS.entries()) {
 }
 
 for (const name of ["gemma3", "granitehybrid"]) {
-  Deno.test(`${name}: what a sequence keeps on two cards goes to host memory, and comes back to other pages bit for bit`, async () => {
+  Deno.test(`${name}: what a sequence keeps on two cards goes to host memory, and comes back to other KV blocks bit for bit`, async () => {
     await withStages(name, 2, {}, async (model) => {
-      const { device, plan, pageBytes, slotBytes } = model;
+      const { device, plan, kvBlockBytes, slotBytes } = model;
       const first = tokensOf(0, 0, 40);
       const last = tokensOf(0, 40, 3);
       const run = async (gone: boolean) => {
         const one = follower(model, 0);
         const begun = device.step([one.next(first, false)]);
         if (gone) {
-          const held = Uint32Array.from(one.pages.flat());
-          const memory = new Uint8Array(held.length * pageBytes);
+          const held = Uint32Array.from(one.kvBlocks.flat());
+          const memory = new Uint8Array(held.length * kvBlockBytes);
           const state = new Uint8Array(slotBytes);
           // All asked for while the step is under way: each card does them in this order.
           const other = follower(model, 0);
           const moved = [
-            device.savePages(held, memory),
+            device.saveKvBlocks(held, memory),
             ...(plan.slots > 0 ? [device.saveSlots(Uint32Array.of(0), state)] : []),
             device.step([other.next(tokensOf(1, 0, 40), false)]),
           ];
           await Promise.all(moved);
-          one.pages = follower(model, 1).pages;
+          one.kvBlocks = follower(model, 1).kvBlocks;
           one.slot = 1;
           await Promise.all([
-            device.restorePages(Uint32Array.from(one.pages.flat()), memory),
+            device.restoreKvBlocks(Uint32Array.from(one.kvBlocks.flat()), memory),
             ...(plan.slots > 0 ? [device.restoreSlots(Uint32Array.of(1), state)] : []),
           ]);
         }
@@ -92,12 +92,12 @@ for (const name of ["gemma3", "granitehybrid"]) {
         return logitsOf(await device.step([one.next(last, true)]));
       };
       assertEquals(await run(true), await run(false));
-      assert(pageBytes > 0 && (slotBytes > 0) === plan.slots > 0);
+      assert(kvBlockBytes > 0 && (slotBytes > 0) === plan.slots > 0);
     });
   });
 }
 
-Deno.test("pages that change hands after a step was asked for are that step's still", async () => {
+Deno.test("KV blocks that change hands after a step was asked for are that step's still", async () => {
   await withStages("llama", 3, {}, async (model) => {
     const { device } = model;
     const [first, next] = [tokensOf(0, 0, 33), tokensOf(0, 33, 1)];
@@ -108,7 +108,7 @@ Deno.test("pages that change hands after a step was asked for are that step's st
       const result = device.step([step]);
       if (givenUp) {
         // The scheduler's own list, which is emptied when the sequence gives way.
-        for (const pages of one.pages) pages.splice(0, pages.length, 7, 8, 9);
+        for (const kvBlocks of one.kvBlocks) kvBlocks.splice(0, kvBlocks.length, 7, 8, 9);
         await device.step([follower(model, 0).next(tokensOf(2, 0, 40), false)]);
       }
       return logitsOf(await result);
@@ -125,8 +125,8 @@ Deno.test("a step that a card refuses fails with that card's name; those after i
     const step = follower(model, 2).next(tokensOf(1, 0, 9), false);
     for (
       const [card, refused] of [
-        // A page that there is not, and an output of a row that there is not: the last card alone is told of outputs.
-        ["card 0", { ...step, pages: step.pages.map((some) => Array.from(some, () => 1e6)) }],
+        // A KV block that there is not, and an output of a row that there is not: the last card alone is told of outputs.
+        ["card 0", { ...step, kvBlocks: step.kvBlocks.map((some) => Array.from(some, () => 1e6)) }],
         ["card 2", { ...step, outputs: [{ row: 100, kind: "logits" as const }] }],
       ] as const
     ) {
@@ -162,17 +162,20 @@ for (const killed of [0, 1]) {
         // Some may have been over before it.
         if (one.status === "rejected") assert(isDeviceLoss(one.reason), String(one.reason));
       }
-      await assertRejects(() => device.copyPages(Uint32Array.of(0), Uint32Array.of(1)), M40Error);
+      await assertRejects(
+        () => device.copyKvBlocks(Uint32Array.of(0), Uint32Array.of(1)),
+        M40Error,
+      );
     });
   });
 }
 
 Deno.test("host memory of another size than that of the parts is refused", async () => {
-  await withStages("llama", 2, {}, async ({ device, pageBytes }) => {
+  await withStages("llama", 2, {}, async ({ device, kvBlockBytes }) => {
     await assertRejects(
-      () => device.savePages(Uint32Array.of(0, 1), new Uint8Array(pageBytes)),
+      () => device.saveKvBlocks(Uint32Array.of(0, 1), new Uint8Array(kvBlockBytes)),
       M40Error,
-      `${pageBytes} bytes of host memory for 2 of ${pageBytes}`,
+      `${kvBlockBytes} bytes of host memory for 2 of ${kvBlockBytes}`,
     );
   });
 });

@@ -16,7 +16,7 @@ const CARDS = Number(Deno.env.get("M40_STAGED_CARDS") ?? 2);
 const prompt = (length: number, seed: number) =>
   Array.from({ length }, (_, i) => 10 + (i * 7 + seed * 31) % 90);
 
-/** Five requests, of prompts shorter and longer than a page, drawn greedily and by chance. */
+/** Five requests, of prompts shorter and longer than a KV block, drawn greedily and by chance. */
 const REQUESTS: readonly GenerateRequest[] = [30, 60, 70, 9, 20].map((length, i) => ({
   prompt: prompt(length, i),
   maxTokens: 12 + 2 * i,
@@ -26,8 +26,8 @@ const REQUESTS: readonly GenerateRequest[] = [30, 60, 70, 9, 20].map((length, i)
 
 /** Each is alone: nobody else is in the batch. */
 const ONE: EngineOptions = { contextTokens: 128, parallel: 1 };
-/** Pages for a sequence or two, so that some give way. */
-const FEW: EngineOptions = { contextTokens: 128, parallel: 4, kvPages: 4, stateSlots: 5 };
+/** KV blocks for a sequence or two, so that some give way. */
+const FEW: EngineOptions = { contextTokens: 128, parallel: 4, kvKvBlocks: 4, stateSlots: 5 };
 
 for (const name of MODELS) {
   Deno.test(`${name} on several devices answers what it does on one`, async () => {
@@ -42,14 +42,14 @@ for (const name of MODELS) {
         assertEquals(engine.cards.length, count);
         assertEquals(await answersTo(engine, REQUESTS), alone, `${count} devices`);
         await engine.idle();
-        const { usedPages, usedSlots, running, failed } = engine.status();
-        assertEquals([usedPages, usedSlots, running, failed], [0, 0, 0, undefined]);
+        const { usedKvBlocks, usedSlots, running, failed } = engine.status();
+        assertEquals([usedKvBlocks, usedSlots, running, failed], [0, 0, 0, undefined]);
       });
     }
   });
 }
 
-Deno.test("few pages do make sequences give way, and their pages come back from host memory", async () => {
+Deno.test("few KV blocks do make sequences give way, and their KV blocks come back from host memory", async () => {
   await withCards("llama", 3, FEW, async (engine) => {
     await answersTo(engine, REQUESTS);
     const { preemptions, recomputations } = engine.status();
@@ -100,14 +100,19 @@ Deno.test("logits of a whole text, its embedding and its tokens' probabilities a
 Deno.test("each operation of a model over several devices has its time", async () => {
   await withCards("gpt-oss", 3, { contextTokens: 128 }, async (engine) => {
     const times = await engine.exclusive(async ({ profile, allocate, release, layout }) => {
-      const pages = allocate(layout.groups.length)!;
+      const kvBlocks = allocate(layout.groups.length)!;
       const tokens = prompt(20, 1);
-      const sequence = { tokens, position: 0, decode: false, pages: pages.map((page) => [page]) };
+      const sequence = {
+        tokens,
+        position: 0,
+        decode: false,
+        kvBlocks: kvBlocks.map((kvBlock) => [kvBlock]),
+      };
       const found = await profile([{
         ...sequence,
         outputs: [{ row: 19, kind: "logits" as const }],
       }]);
-      release(pages);
+      release(kvBlocks);
       return found;
     });
     const { operations } = await programOf("gpt-oss");
@@ -116,7 +121,7 @@ Deno.test("each operation of a model over several devices has its time", async (
   });
 });
 
-Deno.test("pages and states on disk are found by an engine whose layers are split alike, and by no other", async () => {
+Deno.test("KV blocks and states on disk are found by an engine whose layers are split alike, and by no other", async () => {
   const folder = await Deno.makeTempDir();
   try {
     const path = await writeWindowedModel(folder, "granitehybrid", 1024);

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { SAMPLING_DEFAULTS } from "../../engine/sampling/parameters.ts";
-import { HostPages } from "../../engine/scheduler/pages/host_pages.ts";
-import { PageManager } from "../../engine/scheduler/pages/page_manager.ts";
+import { HostKvBlocks } from "../../engine/scheduler/kv_blocks/host_kv_blocks.ts";
+import { KvBlockManager } from "../../engine/scheduler/kv_blocks/kv_block_manager.ts";
 import { Scheduler } from "../../engine/scheduler/scheduler.ts";
 import { Sequence } from "../../engine/scheduler/sequences/sequence.ts";
 import { withStages } from "../fixtures/staged_model.ts";
@@ -9,36 +9,36 @@ import { withStages } from "../fixtures/staged_model.ts";
 const PROMPT_TOKENS = 20;
 const DRAWN = 50;
 /** As few as a plan makes: for one sequence of the whole context. */
-const FEW_PAGES = 1;
+const FEW_KV_BLOCKS = 1;
 
-/** What four prompts are answered with, and how often pages were saved in host memory. */
+/** What four prompts are answered with, and how often KV blocks were saved in host memory. */
 async function answers(
   name: string,
   stages: number,
   concurrentSteps: number,
-  pages?: number,
+  kvBlocks?: number,
 ): Promise<{ tokens: number[][]; saves: number }> {
-  return await withStages(name, stages, { pages }, async ({ device, plan, pageBytes }) => {
+  return await withStages(name, stages, { kvBlocks }, async ({ device, plan, kvBlockBytes }) => {
     let saves = 0;
     const counted = {
       step: device.step.bind(device),
-      copyPages: device.copyPages.bind(device),
-      savePages: (which: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>) => {
+      copyKvBlocks: device.copyKvBlocks.bind(device),
+      saveKvBlocks: (which: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>) => {
         saves++;
-        return device.savePages(which, memory);
+        return device.saveKvBlocks(which, memory);
       },
-      restorePages: device.restorePages.bind(device),
+      restoreKvBlocks: device.restoreKvBlocks.bind(device),
       saveSlots: device.saveSlots.bind(device),
       restoreSlots: device.restoreSlots.bind(device),
     };
-    const manager = new PageManager(plan.pages, plan.pageTokens, plan.groups);
+    const manager = new KvBlockManager(plan.kvBlocks, plan.kvBlockTokens, plan.groups);
     const scheduler = new Scheduler(counted, manager, {
       maxRunning: 4,
       maxWaiting: 9,
       stepTokens: plan.limits.n_tokens,
       chunkMs: 50,
       concurrentSteps,
-      host: new HostPages(new Uint8Array(40 * pageBytes), pageBytes),
+      host: new HostKvBlocks(new Uint8Array(40 * kvBlockBytes), kvBlockBytes),
     });
     const sequences = [0, 1, 2, 3].map((n) =>
       new Sequence({
@@ -57,11 +57,11 @@ async function answers(
 }
 
 for (const name of ["llama", "gemma3"]) {
-  Deno.test(`${name}: two cards with two steps under way and too few pages answer what one card answers`, async () => {
+  Deno.test(`${name}: two cards with two steps under way and too few KV blocks answer what one card answers`, async () => {
     const alone = await answers(name, 1, 1);
     assertEquals(alone.saves, 0);
     alone.tokens.forEach((tokens) => assertEquals(tokens.length, PROMPT_TOKENS + DRAWN));
-    const staged = await answers(name, 2, 2, FEW_PAGES);
+    const staged = await answers(name, 2, 2, FEW_KV_BLOCKS);
     assertEquals(staged.tokens, alone.tokens);
     assert(staged.saves > 0, "nobody gave way");
   });

@@ -118,7 +118,7 @@ for (const killed of [0, 1]) {
       const health = await fetch(`${server.url}/health`);
       assertEquals([health.status, (await health.json()).status], [503, "failed"]);
       await server.engine.idle();
-      assertEquals(server.engine.status().usedPages, 0);
+      assertEquals(server.engine.status().usedKvBlocks, 0);
     }
     assertGone(processes);
   });

@@ -13,9 +13,9 @@ import {
 } from "../fixtures/attention_float64.ts";
 import { assertClose, Random, tokenBuffer, withDevice } from "../fixtures/device_harness.ts";
 
-// The rope and attention operations over a paged cache, against float64 without pages.
+// The rope and attention operations over a kvBlockd cache, against float64 without KV blocks.
 
-/** Ragged: prompts in chunks that end inside pages, decoded tokens between them. */
+/** Ragged: prompts in chunks that end inside KV blocks, decoded tokens between them. */
 const LENGTHS = [19, 4, 9];
 const STEPS: [number, number][][] = [
   [[0, 7]],
@@ -49,16 +49,16 @@ const CASES: Record<string, Partial<Settings>> = {
     qNorm: new Random(1).floats(8),
     kNorm: new Random(2).floats(8),
   },
-  "a window inside a page": { window: 3 },
-  "a window over pages": { window: 6 },
-  "a window as long as a page": { window: 4 },
+  "a window inside a KV block": { window: 3 },
+  "a window over KV blocks": { window: 6 },
+  "a window as long as a KV block": { window: 4 },
   "a window longer than the sequences": { window: 100 },
   "soft-capped scores": { softcap: 0.7, scale: 1 },
   "an odd head dimension without rope": { headDim: 11, rope: "none", ropeDim: 0 },
 };
 
 for (const [name, changes] of Object.entries(CASES)) {
-  Deno.test(`attention over pages: ${name}`, () => compare({ ...PLAIN, ...changes }));
+  Deno.test(`attention over KV blocks: ${name}`, () => compare({ ...PLAIN, ...changes }));
 }
 
 async function compare(settings: Settings): Promise<void> {
@@ -108,9 +108,9 @@ const HEAD_CASES: Record<string, Partial<Settings>> = {
   "a temperature from the second position on": {
     temperature: { scale: 0.3, length: 5, offset: 4 },
   },
-  "chunks inside a page": { chunk: 3 },
-  "chunks over pages": { chunk: 6 },
-  "chunks as long as a page": { chunk: 4 },
+  "chunks inside a KV block": { chunk: 3 },
+  "chunks over KV blocks": { chunk: 6 },
+  "chunks as long as a KV block": { chunk: 4 },
   "chunks of one token": { chunk: 1 },
   "a chunk longer than the sequences": { chunk: 100 },
   "sinks": { sinks: Float32Array.of(0.5, -3, 2, 9) },
@@ -122,7 +122,7 @@ const HEAD_CASES: Record<string, Partial<Settings>> = {
 };
 
 for (const [name, changes] of Object.entries(HEAD_CASES)) {
-  Deno.test(`attention over pages: ${name}`, () => compare({ ...PLAIN, ...changes }));
+  Deno.test(`attention over KV blocks: ${name}`, () => compare({ ...PLAIN, ...changes }));
 }
 
 for (const type of [0, 1, 8]) {
@@ -175,12 +175,12 @@ for (const type of [0, 1, 8]) {
   );
 }
 
-Deno.test("attention: pages of 1, 2 and 16 tokens give the same to rounding", async () => {
+Deno.test("attention: KV blocks of 1, 2 and 16 tokens give the same to rounding", async () => {
   await withDevice({ threads: 2 }, async (device) => {
     const rows = randomRows(new Random(11), PLAIN, [13]);
     const wanted = attended(rows[0], PLAIN).flat();
-    for (const pageTokens of [1, 2, 16]) {
-      const got = await run(device, PLAIN, rows, [[[0, 6]], [[0, 1]], [[0, 6]]], { pageTokens });
+    for (const kvBlockTokens of [1, 2, 16]) {
+      const got = await run(device, PLAIN, rows, [[[0, 6]], [[0, 1]], [[0, 6]]], { kvBlockTokens });
       assertClose(got[0].flat(), wanted, 3e-6);
     }
   });
@@ -202,30 +202,35 @@ Deno.test("attention: caches of F16 and Q8_0 come as near as their precision all
 Deno.test("rope angles stay exact at position 100,000", async () => {
   await withDevice({}, async (device) => {
     const settings: Settings = { ...PLAIN, heads: 1, kvHeads: 1, freqBase: 500000 };
-    const cache = device.cache({ n_kv_heads: 1, head_dim: 8, page_tokens: 1024, n_pages: 1 });
+    const cache = device.cache({
+      n_kv_heads: 1,
+      head_dim: 8,
+      kv_block_tokens: 1024,
+      n_kv_blocks: 1,
+    });
     const program = device.program({
       ops: operations(device, settings).slice(0, 1),
       buffers: [tokenBuffer(24)],
       cache,
-      limits: { n_sequence_pages: 128 },
+      limits: { n_sequence_kv_blocks: 128 },
     });
     const values = new Random(13).floats(24);
     program.writeBuffer(0, values);
     const position = 100_000;
     await program.step([
-      { tokens: [0], position, pages: [new Array(98).fill(0)], outputs: [] },
+      { tokens: [0], position, kvBlocks: [new Array(98).fill(0)], outputs: [] },
     ]);
     const got = program.readBuffer(0, new Float32Array(8));
     assertClose(got, turned(Array.from(values.slice(0, 8)), position, settings), 3e-7);
   });
 });
 
-Deno.test("cache pages: copied, saved and restored pages hold the same bits", async () => {
+Deno.test("cache KV blocks: copied, saved and restored KV blocks hold the same bits", async () => {
   await withDevice({}, async (device) => {
     const random = new Random(14);
     const settings: Settings = { ...PLAIN, heads: 2, kvHeads: 2 };
-    const cache: Cache = device.cache({ n_layers: 1, n_kv_heads: 2, type: 1, n_pages: 8 });
-    const { pageBytes } = device.context.cacheBytes(cache.desc);
+    const cache: Cache = device.cache({ n_layers: 1, n_kv_heads: 2, type: 1, n_kv_blocks: 8 });
+    const { kvBlockBytes } = device.context.cacheBytes(cache.desc);
     const program = device.program({
       ops: operations(device, settings),
       buffers: [tokenBuffer(48), tokenBuffer(16)],
@@ -234,33 +239,37 @@ Deno.test("cache pages: copied, saved and restored pages hold the same bits", as
     const rows = random.floats(8 * 48);
     program.writeBuffer(0, rows.slice(0, 7 * 48));
     await program.step(
-      [{ tokens: new Array(7).fill(0), position: 0, pages: [[2, 5]], outputs: [] }],
+      [{ tokens: new Array(7).fill(0), position: 0, kvBlocks: [[2, 5]], outputs: [] }],
     );
-    const last = async (pages: number[]) => {
+    const last = async (kvBlocks: number[]) => {
       program.writeBuffer(0, rows.slice(7 * 48));
-      await program.step([{ tokens: [0], position: 7, pages: [pages], outputs: [] }]);
+      await program.step([{ tokens: [0], position: 7, kvBlocks: [kvBlocks], outputs: [] }]);
       return Array.from(program.readBuffer(1, new Float32Array(16)));
     };
-    await cache.copyPages(Uint32Array.of(2, 5), Uint32Array.of(7, 0));
-    const saved = new Uint8Array(2 * pageBytes);
-    await cache.savePages(Uint32Array.of(5, 2), saved);
+    await cache.copyKvBlocks(Uint32Array.of(2, 5), Uint32Array.of(7, 0));
+    const saved = new Uint8Array(2 * kvBlockBytes);
+    await cache.saveKvBlocks(Uint32Array.of(5, 2), saved);
     const wanted = await last([2, 5]);
     assertEquals(await last([7, 0]), wanted);
     assertNotEquals(await last([3, 4]), wanted);
-    await cache.restorePages(Uint32Array.of(4, 3), saved);
+    await cache.restoreKvBlocks(Uint32Array.of(4, 3), saved);
     assertEquals(await last([3, 4]), wanted);
 
     // Asked for together, they are done one after the other, and one that fails stops none.
-    const moved = new Uint8Array(2 * pageBytes);
+    const moved = new Uint8Array(2 * kvBlockBytes);
     program.writeBuffer(0, rows.slice(7 * 48));
-    const failing = cache.copyPages(Uint32Array.of(8), Uint32Array.of(0));
+    const failing = cache.copyKvBlocks(Uint32Array.of(8), Uint32Array.of(0));
     const asked = [
-      cache.copyPages(Uint32Array.of(2, 5), Uint32Array.of(1, 6)),
-      cache.savePages(Uint32Array.of(6, 1), moved),
-      cache.restorePages(Uint32Array.of(4, 3), moved.subarray()),
+      cache.copyKvBlocks(Uint32Array.of(2, 5), Uint32Array.of(1, 6)),
+      cache.saveKvBlocks(Uint32Array.of(6, 1), moved),
+      cache.restoreKvBlocks(Uint32Array.of(4, 3), moved.subarray()),
     ];
-    const stepped = program.step([{ tokens: [0], position: 7, pages: [[3, 4]], outputs: [] }]);
-    await assertRejects(() => failing, M40Error, "from[0] is page 8: the KV cache has 8 pages");
+    const stepped = program.step([{ tokens: [0], position: 7, kvBlocks: [[3, 4]], outputs: [] }]);
+    await assertRejects(
+      () => failing,
+      M40Error,
+      "from[0] is KV block 8: the KV cache has 8 KV blocks",
+    );
     await Promise.all(asked);
     await stepped;
     assertEquals(Array.from(program.readBuffer(1, new Float32Array(16))), wanted);

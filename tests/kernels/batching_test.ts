@@ -19,7 +19,7 @@ Deno.test("64 requests get the tokens that each gets alone, served sixteen at a 
     );
     assertEquals(among, alone);
     await engine.idle();
-    assertEquals(engine.status().usedPages, 0);
+    assertEquals(engine.status().usedKvBlocks, 0);
   });
 });
 
@@ -28,17 +28,17 @@ Deno.test("a KV cache that is far too small changes nobody's tokens, with and wi
   for (const hostCacheBytes of [0, 2 ** 20]) {
     await withModel(
       MODEL,
-      { parallel: 12, maxQueue: 64, kvPages: 6, hostCacheBytes },
+      { parallel: 12, maxQueue: 64, kvKvBlocks: 6, hostCacheBytes },
       async (engine) => {
         const among = await Promise.all(
           alone.map((_, i) => tokensOf(engine, request(i, BATCHED_TOKENS))),
         );
         assertEquals(among, alone);
         await engine.idle();
-        const { preemptions, recomputations, usedPages } = engine.status();
+        const { preemptions, recomputations, usedKvBlocks } = engine.status();
         assert(preemptions > 0, "nobody gave way");
         assertEquals(recomputations > 0, hostCacheBytes === 0);
-        assertEquals(usedPages, 0);
+        assertEquals(usedKvBlocks, 0);
       },
     );
   }
@@ -84,6 +84,6 @@ Deno.test("n answers to one prompt compute it once, and each is what it would be
 // More of them: M40_STRESS_REQUESTS=10000.
 const STRESS_REQUESTS = Number(Deno.env.get("M40_STRESS_REQUESTS") ?? 600);
 
-Deno.test(`${STRESS_REQUESTS} requests with random ends lose no page, and no token is lost or sent twice`, async () => {
-  await stress(MODEL, STRESS_REQUESTS, { kvPages: 6, hostCacheBytes: 8 * 2 ** 10 });
+Deno.test(`${STRESS_REQUESTS} requests with random ends lose no KV block, and no token is lost or sent twice`, async () => {
+  await stress(MODEL, STRESS_REQUESTS, { kvKvBlocks: 6, hostCacheBytes: 8 * 2 ** 10 });
 });

@@ -12,8 +12,8 @@ import {
 } from "../fixtures/device_harness.ts";
 import type { GivenOperation } from "../fixtures/operations.ts";
 
-// Caches whose layers differ, in groups that have pages of their own out of one pool: each layer computes what it
-// does in a cache of its own, and pages behind a window are not looked at.
+// Caches whose layers differ, in groups that have KV blocks of their own out of one pool: each layer computes what it
+// does in a cache of its own, and KV blocks behind a window are not looked at.
 
 interface Layer {
   readonly heads: number;
@@ -27,7 +27,7 @@ interface Layer {
   readonly group: number;
 }
 
-const PAGE = 4;
+const KV_BLOCK = 4;
 const LAYERS: readonly Layer[] = [
   { heads: 4, kvHeads: 2, headDim: 32, valueDim: 32, window: 0, chunk: 0, group: 0 },
   { heads: 2, kvHeads: 1, headDim: 96, valueDim: 96, window: 9, chunk: 0, group: 1 },
@@ -49,7 +49,8 @@ const LAYERS: readonly Layer[] = [
 /** What the groups see. */
 const GROUPS = [0, 1, 2, 3].map((group) => LAYERS.find((layer) => layer.group === group)!);
 const LENGTHS = [90, 37];
-const N_PAGES = GROUPS.length * LENGTHS.reduce((sum, length) => sum + Math.ceil(length / PAGE), 0);
+const N_KV_BLOCKS = GROUPS.length *
+  LENGTHS.reduce((sum, length) => sum + Math.ceil(length / KV_BLOCK), 0);
 
 const widthOf = ({ heads, kvHeads, headDim, valueDim, latent }: Layer) =>
   (heads + kvHeads) * headDim + (latent ? 0 : kvHeads * valueDim);
@@ -65,8 +66,8 @@ function programOf(
   const cache = device.arena.createCache({
     n_layers: layers.length,
     n_groups: groups.length,
-    page_tokens: PAGE,
-    n_pages: N_PAGES,
+    kv_block_tokens: KV_BLOCK,
+    n_kv_blocks: N_KV_BLOCKS,
     type,
     n_kv_heads: layers.map(({ kvHeads }) => kvHeads),
     head_dim: layers.map(({ headDim }) => headDim),
@@ -106,7 +107,7 @@ function programOf(
       tokenBuffer(columnsOf(layer)),
     ]),
     cache,
-    limits: { n_sequence_pages: Math.ceil(Math.max(...LENGTHS) / PAGE) },
+    limits: { n_sequence_kv_blocks: Math.ceil(Math.max(...LENGTHS) / KV_BLOCK) },
   });
   return { program, cache };
 }
@@ -119,9 +120,9 @@ function inputs(): number[][][][] {
   );
 }
 
-/** The first page that a row at a position attends to. */
-function firstPage(layer: Layer, position: number): number {
-  return Math.floor(firstSeen(layer, position) / PAGE);
+/** The first KV block that a row at a position attends to. */
+function firstKvBlock(layer: Layer, position: number): number {
+  return Math.floor(firstSeen(layer, position) / KV_BLOCK);
 }
 
 function firstSeen({ window, chunk }: Layer, position: number): number {
@@ -129,17 +130,17 @@ function firstSeen({ window, chunk }: Layer, position: number): number {
   return window === 0 ? 0 : Math.max(0, position + 1 - window);
 }
 
-/** Pages of each sequence and group, in no order; those behind the group's window at a position are absent. */
+/** KV blocks of each sequence and group, in no order; those behind the group's window at a position are absent. */
 class Tables {
-  private readonly pages: number[][][];
+  private readonly kvBlocks: number[][][];
 
   constructor(seed: number, private readonly groups: readonly Layer[]) {
     const random = new Random(seed);
-    const free = Array.from({ length: N_PAGES }, (_, page) => page);
-    this.pages = LENGTHS.map((length) =>
+    const free = Array.from({ length: N_KV_BLOCKS }, (_, kvBlock) => kvBlock);
+    this.kvBlocks = LENGTHS.map((length) =>
       groups.map(() =>
         Array.from(
-          { length: Math.ceil(length / PAGE) },
+          { length: Math.ceil(length / KV_BLOCK) },
           () => free.splice(random.below(free.length), 1)[0],
         )
       )
@@ -148,8 +149,8 @@ class Tables {
 
   of(sequence: number, position: number, tokens: number): number[][] {
     return this.groups.map((group, i) =>
-      this.pages[sequence][i].slice(0, Math.ceil((position + tokens) / PAGE))
-        .map((page, n) => n < firstPage(group, position) ? NONE : page)
+      this.kvBlocks[sequence][i].slice(0, Math.ceil((position + tokens) / KV_BLOCK))
+        .map((kvBlock, n) => n < firstKvBlock(group, position) ? NONE : kvBlock)
     );
   }
 }
@@ -188,8 +189,8 @@ async function run(
       const position = done[sequence];
       const tokens = new Array(count).fill(0);
       done[sequence] += count;
-      const pages = tables.of(sequence, position, count);
-      return { sequence, tokens, position, pages, decode, outputs: [] };
+      const kvBlocks = tables.of(sequence, position, count);
+      return { sequence, tokens, position, kvBlocks, decode, outputs: [] };
     });
     layers.forEach((_, i) => {
       const values = batch.flatMap(({ sequence, position, tokens }) =>
@@ -224,7 +225,7 @@ for (const [name, type] of [["F32", 0], ["F16", 1], ["Q8_0", 8]] as const) {
   });
 }
 
-Deno.test("a step is refused where a page that a row attends to is absent, and runs where those before are", async () => {
+Deno.test("a step is refused where a KV block that a row attends to is absent, and runs where those before are", async () => {
   await withDevice({ arenaBytes: 1 << 27 }, async (device) => {
     const { program } = programOf(device, LAYERS, 0);
     const tables = new Tables(3, GROUPS);
@@ -232,39 +233,45 @@ Deno.test("a step is refused where a page that a row attends to is absent, and r
     for (
       const [position, tokens, decode] of [[50, 1, true], [41, 4, true], [39, 20, false]] as const
     ) {
-      const step = (pages: number[][]) =>
-        program.step([{ tokens: new Array(tokens).fill(0), position, pages, decode, outputs: [] }]);
+      const step = (kvBlocks: number[][]) =>
+        program.step([{
+          tokens: new Array(tokens).fill(0),
+          position,
+          kvBlocks,
+          decode,
+          outputs: [],
+        }]);
       await step(tables.of(0, position, tokens));
       for (const [group, reach] of GROUPS.entries()) {
-        for (const index of [firstPage(reach, position), Math.floor(position / PAGE)]) {
-          const pages = tables.of(0, position, tokens);
-          pages[group][index] = NONE;
+        for (const index of [firstKvBlock(reach, position), Math.floor(position / KV_BLOCK)]) {
+          const kvBlocks = tables.of(0, position, tokens);
+          kvBlocks[group][index] = NONE;
           await assertRejects(
-            () => step(pages),
+            () => step(kvBlocks),
             M40Error,
-            `page ${index} of sequence 0 in group ${group} is absent (M40_NONE): the step looks at its ` +
+            `KV block ${index} of sequence 0 in group ${group} is absent (M40_NONE): the step looks at its ` +
               `positions from ${firstSeen(reach, position)} on`,
           );
         }
       }
-      const pages = tables.of(0, position, tokens);
-      pages[2][pages[2].length - 1] = N_PAGES;
+      const kvBlocks = tables.of(0, position, tokens);
+      kvBlocks[2][kvBlocks[2].length - 1] = N_KV_BLOCKS;
       await assertRejects(
-        () => step(pages),
+        () => step(kvBlocks),
         M40Error,
-        `in group 2 is ${N_PAGES}: the KV cache has ${N_PAGES} pages`,
+        `in group 2 is ${N_KV_BLOCKS}: the KV cache has ${N_KV_BLOCKS} KV blocks`,
       );
     }
   });
 });
 
-Deno.test("a page is as large as the largest group's, and what is wrong with groups is named", async () => {
+Deno.test("a KV block is as large as the largest group's, and what is wrong with groups is named", async () => {
   await withDevice({}, (device) => {
     const desc = {
       n_layers: 3,
       n_groups: 2,
-      page_tokens: PAGE,
-      n_pages: 2,
+      kv_block_tokens: KV_BLOCK,
+      n_kv_blocks: 2,
       type: 1,
       n_kv_heads: [1, 2, 1],
       head_dim: [64, 32, 576],
@@ -273,9 +280,9 @@ Deno.test("a page is as large as the largest group's, and what is wrong with gro
       states: [],
       slots: 0,
     };
-    const { pageBytes } = device.context.cacheBytes(desc);
+    const { kvBlockBytes } = device.context.cacheBytes(desc);
     // Of the second group K alone is stored.
-    assertEquals(pageBytes, 2 * 576 * PAGE);
+    assertEquals(kvBlockBytes, 2 * 576 * KV_BLOCK);
     const wrong = (changes: Partial<typeof desc>, message: RegExp) => {
       const error = (() => {
         try {

@@ -12,8 +12,8 @@ import { TYPED_VOCAB, typedModelProgram } from "../fixtures/typed_model.ts";
 /** Tokens of the prompt, and of those that are decoded after it. */
 const PROMPT = 5;
 const DECODED = 24;
-const PAGE_TOKENS = 4;
-const PAGES = Math.ceil((PROMPT + DECODED) / PAGE_TOKENS);
+const KV_BLOCK_TOKENS = 4;
+const KV_BLOCKS = Math.ceil((PROMPT + DECODED) / KV_BLOCK_TOKENS);
 /** Rows that the attention of decoded tokens has scratch for; more go in passes. */
 const SEQUENCES = 6;
 const CACHE_TYPES: Record<string, number> = { F32: 0, F16: 1, Q8_0: 8 };
@@ -37,13 +37,13 @@ function tokensOf(sequence: number): number[] {
   return Array.from({ length: PROMPT + DECODED }, () => random.below(TYPED_VOCAB));
 }
 
-/** A part of sequence s in the `place`-th run of pages. */
+/** A part of sequence s in the `place`-th run of KV blocks. */
 function part(sequence: number, place: number, position: number, n: number): StepSequence {
   return {
     tokens: tokensOf(sequence).slice(position, position + n),
     position,
     // Neighbours in the sequence are no neighbours in the cache.
-    pages: [Array.from({ length: PAGES }, (_, i) => place + 12 * i)],
+    kvBlocks: [Array.from({ length: KV_BLOCKS }, (_, i) => place + 12 * i)],
     outputs: Array.from({ length: n }, (_, row) => ({ row, kind: "logits" })),
     decode: position >= PROMPT,
   };
@@ -51,7 +51,7 @@ function part(sequence: number, place: number, position: number, n: number): Ste
 
 /** Logits of a sequence's decoded tokens and its cache's bytes, as bits. */
 async function follow(
-  { program, cache, pageBytes }: { program: DeviceProgram; cache: Cache; pageBytes: number },
+  { program, cache, kvBlockBytes }: { program: DeviceProgram; cache: Cache; kvBlockBytes: number },
   place: number,
   cut: readonly number[],
   beside: (step: number) => { before: StepSequence[]; after: StepSequence[] },
@@ -70,8 +70,8 @@ async function follow(
     position += n;
   }
   assertEquals(logits.length, DECODED);
-  const saved = new Uint8Array(PAGES * pageBytes);
-  await cache.savePages(Uint32Array.from(part(0, place, 0, 1).pages[0]), saved);
+  const saved = new Uint8Array(KV_BLOCKS * kvBlockBytes);
+  await cache.saveKvBlocks(Uint32Array.from(part(0, place, 0, 1).kvBlocks[0]), saved);
   return { logits, saved };
 }
 
@@ -92,8 +92,8 @@ GOLDEN_BLOCKS.forEach((blocks, i) => {
           n_sequences: SEQUENCES,
           n_outputs: 40,
         });
-        const { pageBytes } = device.context.cacheBytes(cache.desc);
-        const world = { program, cache, pageBytes };
+        const { kvBlockBytes } = device.context.cacheBytes(cache.desc);
+        const world = { program, cache, kvBlockBytes };
         const wanted = await follow(world, 0, oneByOne, nobody);
         const changing = new Set(wanted.logits.map((bits) => bits[0]));
         assert(changing.size > DECODED / 2, "the logits change with position");

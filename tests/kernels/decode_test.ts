@@ -52,13 +52,13 @@ function products(device: TestDevice, blocks: GoldenBlocks, rows: number[], colu
     const sequences = Array.from({ length: decoded }, () => ({
       tokens: [0],
       position: 3,
-      pages: [],
+      kvBlocks: [],
       outputs: [],
       decode: true,
     }));
     const prompts = prompt === 0
       ? []
-      : [{ tokens: new Array(prompt).fill(0), position: 0, pages: [], outputs: [] }];
+      : [{ tokens: new Array(prompt).fill(0), position: 0, kvBlocks: [], outputs: [] }];
     await program.step([...sequences, ...prompts]);
     return program.readBuffer(1, new Float32Array((decoded + prompt) * width));
   };
@@ -113,14 +113,14 @@ for (const blocks of TYPES) {
   });
 }
 
-/** Tokens of sequence s; its pages are s, s + 8, s + 16, ... */
+/** Tokens of sequence s; its KV blocks are s, s + 8, s + 16, ... */
 function part(sequence: number, position: number, n: number): StepSequence {
   const random = new Random(200 + sequence);
   const tokens = Array.from({ length: position + n }, () => random.below(VOCAB));
   return {
     tokens: tokens.slice(position),
     position,
-    pages: [Array.from({ length: Math.ceil((position + n) / 4) }, (_, i) => sequence + 8 * i)],
+    kvBlocks: [Array.from({ length: Math.ceil((position + n) / 4) }, (_, i) => sequence + 8 * i)],
     outputs: [{ row: n - 1, kind: "logits" }],
     // A prompt of five tokens, and decoded ones after it.
     decode: position >= 5,
@@ -140,7 +140,7 @@ for (const cacheType of [0, 1]) {
           const prompts = step.filter(({ decode }) => !decode);
           const order = [...decoded, ...prompts];
           const { outputs } = await program.step(order);
-          const { values } = outputs[order.findIndex(({ pages }) => pages[0][0] === 3)];
+          const { values } = outputs[order.findIndex(({ kvBlocks }) => kvBlocks[0][0] === 3)];
           seen.push(new Uint32Array(values!.slice().buffer));
         }
       });

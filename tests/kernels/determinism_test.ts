@@ -10,7 +10,7 @@ import { smallModelProgram, VOCAB } from "../fixtures/small_model.ts";
 const LENGTH = 22;
 const SAMPLING: StepSampling = { ...GREEDY, temperature: 0.9, topP: 0.95, seed: 77n };
 
-/** Tokens of sequence s; its pages are s, s + 8, s + 16, ... */
+/** Tokens of sequence s; its KV blocks are s, s + 8, s + 16, ... */
 function tokensOf(sequence: number): number[] {
   const random = new Random(100 + sequence);
   return Array.from({ length: LENGTH }, () => random.below(VOCAB));
@@ -26,7 +26,7 @@ function part(
   return {
     tokens: tokensOf(sequence).slice(position, position + n),
     position,
-    pages: [Array.from({ length: Math.ceil((position + n) / 4) }, (_, i) => sequence + 8 * i)],
+    kvBlocks: [Array.from({ length: Math.ceil((position + n) / 4) }, (_, i) => sequence + 8 * i)],
     outputs: Array.from({ length: n }, (_, row) => ({
       row,
       kind,
@@ -52,8 +52,8 @@ async function follow(
     for (const step of steps) {
       // The same step twice, as an output is of one kind.
       const { outputs: logits } = await program.step(step);
-      const asked = step.flatMap(({ outputs, pages }) =>
-        outputs.map(() => pages[0][0] === sequence)
+      const asked = step.flatMap(({ outputs, kvBlocks }) =>
+        outputs.map(() => kvBlocks[0][0] === sequence)
       );
       const bits = logits.map(({ values }) => new Uint32Array(values!.slice().buffer));
       run.bits.push(...bits.filter((_, row) => asked[row]));

@@ -131,7 +131,7 @@ Deno.test("a run ends when it is told to, and when somebody else wants the devic
     };
     assertEquals(await steps(() => {}), all);
     await stopsOnce((running) => running.stop());
-    await stopsOnce(() => cache.copyPages(Uint32Array.of(3), Uint32Array.of(4)));
+    await stopsOnce(() => cache.copyKvBlocks(Uint32Array.of(3), Uint32Array.of(4)));
     // Before it begins, it is of one step: who is told to stop then, and who finds somebody waiting.
     const before = program.step([whole]);
     assertEquals(await steps((running) => running.stop()), 1);
@@ -281,9 +281,9 @@ Deno.test("a run that cannot be is refused with its reason, and nothing is under
     refused(begin(rows, changed(RUN_HEADER.bytes, 0)), /^row 0 of a run draws 0 tokens/);
     const endTokens = RUN_HEADER.bytes + RUN_ROW.fields.n_end_tokens.offset;
     refused(begin(rows, changed(endTokens, 1)), /^row 0 of a run: end tokens 0 to 1/);
-    refused(begin(rows, changed(0, 60)), /page 15: its row of the page table has 8$/);
+    refused(begin(rows, changed(0, 60)), /kvBlock 15: its row of the kvBlock table has 8$/);
     const missing = wrong({
-      pages: [[...some[1].pages.slice(0, 1), NONE, ...some[1].pages.slice(2)]],
+      kvBlocks: [[...some[1].kvBlocks.slice(0, 1), NONE, ...some[1].kvBlocks.slice(2)]],
     });
     refused(begin(missing, run), /absent/);
     refused(begin(wrong({ decode: false }), run), /wanted decoded ones alone/);
@@ -320,7 +320,7 @@ Deno.test("a run that cannot be is refused with its reason, and nothing is under
   await withDevice({ threads: 1 }, (device) => {
     const { begin } = bareRun(device, statefulProgram(device), 8);
     const row = (from: number, to: number) => ({
-      ...{ tokens: [1], position: 1, pages: [[from]], decode: true, outputs: [{ row: 0 }] },
+      ...{ tokens: [1], position: 1, kvBlocks: [[from]], decode: true, outputs: [{ row: 0 }] },
       states: { from, to },
     });
     const refused = (reason: RegExp, ...later: RunLimits["later"][]) => {

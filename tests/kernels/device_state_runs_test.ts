@@ -14,7 +14,7 @@ import {
   step,
 } from "../fixtures/device_runs.ts";
 
-// Runs of a model with states: they go on in place, in another slot behind a page border, and spoil nothing that is kept.
+// Runs of a model with states: they go on in place, in another slot behind a KV block border, and spoil nothing that is kept.
 
 Deno.test("runs of a model with states give what steps give, and leave the states that steps leave where rows go on in other slots", async () => {
   await withDevice({ threads: 2 }, async (device) => {

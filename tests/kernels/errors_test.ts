@@ -149,12 +149,12 @@ Deno.test("records: unknown kinds, flags, a second sample operation, no operatio
     ],
     [
       ({ limits }) => {
-        // As many sequences as can be, of half as many pages.
+        // As many sequences as can be, of half as many KV blocks.
         limits.fill(255, 4, 8);
         limits.set([255, 255, 255, 127], 12);
       },
       Status.invalid_argument,
-      /4294967295 sequences of 2147483647 pages: wanted at most 2\^46 pages in all/,
+      /4294967295 sequences of 2147483647 kvBlocks: wanted at most 2\^46 kvBlocks in all/,
     ],
   ];
   for (const [spoil, status, message] of cases) {
@@ -204,7 +204,7 @@ Deno.test("an expert index that a buffer was given from outside is checked befor
       }],
       buffers: [tokenBuffer(4), { ...tokenBuffer(1), element: 1 }, expertBuffer(3, 1)],
     });
-    const step = [{ tokens: [0], position: 0, pages: [], outputs: [] }];
+    const step = [{ tokens: [0], position: 0, kvBlocks: [], outputs: [] }];
     const wanted = /token 0 of the step goes to expert 2: wanted one below 2/;
     for (const run of [() => program.step(step), () => program.profile(step)]) {
       program.writeBuffer(1, Uint32Array.of(2));
@@ -248,7 +248,7 @@ Deno.test("a program without a sample operation gives nothing, and refuses to gi
       buffers: [outputBuffer(4)],
     });
     const step = (kind: OutputKind) =>
-      program.step([{ tokens: [0], position: 0, pages: [], outputs: [{ row: 0, kind }] }]);
+      program.step([{ tokens: [0], position: 0, kvBlocks: [], outputs: [{ row: 0, kind }] }]);
     assertEquals(await step("sample"), { outputs: [] });
     for (const [kind, number] of [["logits", 1], ["hidden", 2]] as const) {
       let message = "";

@@ -266,12 +266,12 @@ Deno.test("gate, up and their activation: the same bits in one program as in one
         const step: StepSequence[] = range(0, decoded).map(() => ({
           tokens: [0],
           position: 0,
-          pages: [],
+          kvBlocks: [],
           outputs: [],
           decode: true,
         }));
         if (prompt > 0) {
-          step.push({ tokens: new Array(prompt).fill(0), position: 0, pages: [], outputs: [] });
+          step.push({ tokens: new Array(prompt).fill(0), position: 0, kvBlocks: [], outputs: [] });
         }
         for (const program of [both, alone]) {
           program.writeBuffer(0, input.slice(0, n * columns));

@@ -21,12 +21,12 @@ import {
 
 // Prompts beside decoding: the bits are those of one after the other. Of the CPU, that it has no such thing.
 
-function promptOf(count: number, first: number, page: number): StepSequence {
-  const pages = Array.from({ length: Math.ceil(count / 4) }, (_, i) => page + i);
+function promptOf(count: number, first: number, kvBlock: number): StepSequence {
+  const kvBlocks = Array.from({ length: Math.ceil(count / 4) }, (_, i) => kvBlock + i);
   return {
     tokens: Array.from({ length: count }, (_, i) => (first + 7 * i) % VOCAB),
     position: 0,
-    pages: [pages],
+    kvBlocks: [kvBlocks],
     outputs: [{ row: count - 1, kind: "logits" }],
   };
 }
@@ -58,7 +58,7 @@ if (BACKEND === "cpu") {
 
   Deno.test("a prompt of a model with states has the same bits, and leaves the same states, whatever share of the device it takes", async () => {
     const device = new TestDevice();
-    const layers = { n_layers: 2, n_kv_heads: 2, head_dim: 12, n_pages: 64 };
+    const layers = { n_layers: 2, n_kv_heads: 2, head_dim: 12, n_kv_blocks: 64 };
     const cache = device.cache({ ...layers, states: STATES, slots: 4 });
     const program = device.program(withStates(device, smallModel(device, cache)));
     const { slotBytes } = device.context.cacheBytes(cache.desc);
@@ -97,7 +97,7 @@ if (BACKEND === "cpu") {
         assertEquals(among, alone);
         assert(beside > 3, `${beside} steps were beside others`);
         await engine.idle();
-        assertEquals(engine.status().usedPages, 0);
+        assertEquals(engine.status().usedKvBlocks, 0);
       });
     });
   }
@@ -120,12 +120,12 @@ if (BACKEND === "cpu") {
     });
   });
 
-  Deno.test("pages that give way while prompts are computed beside decoding come back, and change nobody's tokens", async () => {
+  Deno.test("KV blocks that give way while prompts are computed beside decoding come back, and change nobody's tokens", async () => {
     const alone = await answersAlone("llama", 12, BATCHED_TOKENS);
     const options = {
       parallel: 8,
       maxQueue: 64,
-      kvPages: 4,
+      kvKvBlocks: 4,
       contextTokens: 128,
       hostCacheBytes: 2 ** 20,
     };

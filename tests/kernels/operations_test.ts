@@ -36,8 +36,8 @@ Deno.test("embed takes the rows of the tokens, scaled, and adds those of their p
         buffers: [tokenBuffer(columns)],
       });
       const sequences = [
-        { tokens: [31, 0, 7], position: 4, pages: [], outputs: [] },
-        { tokens: [7], position: 49, pages: [], outputs: [] },
+        { tokens: [31, 0, 7], position: 4, kvBlocks: [], outputs: [] },
+        { tokens: [7], position: 49, kvBlocks: [], outputs: [] },
       ];
       await program.step(sequences);
       const got = program.readBuffer(0, new Float32Array(4 * columns));
@@ -99,7 +99,7 @@ for (const [name, f] of Object.entries(ACTIVATIONS)) {
           await program.step([{
             tokens: [0, 0, 0],
             position: 0,
-            pages: [],
+            kvBlocks: [],
             outputs: [],
           }]);
           const got = program.readBuffer(output, new Float32Array(tokens * 2 * columns));
@@ -317,8 +317,8 @@ Deno.test("add, select and softcap: every row and column, and nothing beside the
     });
     program.writeBuffer(0, a);
     await program.step([
-      { tokens: [0, 0, 0], position: 0, pages: [], outputs: [{ row: 1 }] },
-      { tokens: [0, 0], position: 0, pages: [], outputs: [{ row: 0 }, { row: 1 }] },
+      { tokens: [0, 0, 0], position: 0, kvBlocks: [], outputs: [{ row: 1 }] },
+      { tokens: [0, 0], position: 0, kvBlocks: [], outputs: [{ row: 0 }, { row: 1 }] },
     ]);
     const selected = program.readBuffer(1, new Float32Array(3 * columns));
     assertEquals(
@@ -348,12 +348,12 @@ Deno.test("an arena takes exactly the bytes that tensors, caches and programs we
       n_layers: 3,
       n_kv_heads: 2,
       head_dim: 6,
-      page_tokens: 2,
-      n_pages: 5,
+      kv_block_tokens: 2,
+      n_kv_blocks: 5,
       type: 1,
     });
-    const { bytes, pageBytes } = context.cacheBytes(cacheDesc);
-    assertGreaterOrEqual(bytes, 5 * pageBytes);
+    const { bytes, kvBlockBytes } = context.cacheBytes(cacheDesc);
+    assertGreaterOrEqual(bytes, 5 * kvBlockBytes);
     let cache: ReturnType<typeof arena.createCache>;
     add(bytes, () => cache = arena.createCache(cacheDesc));
     const weight = device.tensor(new Float32Array(40 * 10), 40, 10);
@@ -362,7 +362,7 @@ Deno.test("an arena takes exactly the bytes that tensors, caches and programs we
         n_tokens: 5,
         n_sequences: 2,
         n_outputs: 3,
-        n_sequence_pages: 4,
+        n_sequence_kv_blocks: 4,
         n_vocab: 40,
         lane: 0,
         step_bytes: 4096n,

@@ -202,7 +202,7 @@ for (const [kind, fields] of Object.entries(WEIGHT_FIELDS)) {
           cache: device.cache(kind in STATES ? { states: [STATES[kind]], slots: 1 } : {}),
         });
         const states = kind in STATES ? { from: NONE, to: 0 } : undefined;
-        const sequence = { ...plainSequence(2), pages: [[3]], states };
+        const sequence = { ...plainSequence(2), kvBlocks: [[3]], states };
         assertEquals(await program.step([sequence]), { outputs: [] });
         device.kernels.symbols.m40_arena_destroy(lost["handle"]);
         await assertRejects(

@@ -291,7 +291,7 @@ function operation(device: TestDevice, kind: Kind, fields: Fields): GivenOperati
 /** Two layers, of which the second's V are the first values of its K. */
 function twoLayers(device: TestDevice): Cache {
   return device.arena.createCache({
-    ...{ n_layers: 2, n_groups: 1, page_tokens: 4, n_pages: 16, type: 0 },
+    ...{ n_layers: 2, n_groups: 1, kv_block_tokens: 4, n_kv_blocks: 16, type: 0 },
     n_kv_heads: [2, 2],
     head_dim: [8, 8],
     value_dim: [8, 0],

@@ -195,9 +195,9 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
         )
       );
     assertAnswer(
-      bytes({ page_tokens: 3 }),
+      bytes({ kv_block_tokens: 3 }),
       Status.invalid_argument,
-      /KV pages of 3 tokens: wanted a power of two/,
+      /KV kvBlocks of 3 tokens: wanted a power of two/,
     );
     assertAnswer(
       bytes({ type: 12 }),
@@ -205,22 +205,30 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
       /a KV cache of type Q4_K \(12\): wanted F32, F16 or Q8_0/,
     );
     assertAnswer(bytes({ type: 8 }), Status.invalid_argument, /a Q8_0 row of 12 columns/);
-    assertAnswer(bytes({ n_pages: 0 }), Status.invalid_argument, /0 pages: wanted at least 1/);
+    assertAnswer(
+      bytes({ n_kv_blocks: 0 }),
+      Status.invalid_argument,
+      /0 kvBlocks: wanted at least 1/,
+    );
     assertAnswer(
       bytes({ head_dim: [NONE, 12], n_kv_heads: [NONE, 2] }),
       Status.invalid_argument,
-      /a KV page would take more than 2\^48 bytes/,
+      /a KV kvBlock would take more than 2\^48 bytes/,
     );
-    const pages = asBytes(Uint32Array.of(1, 64));
+    const kvBlocks = asBytes(Uint32Array.of(1, 64));
     assertAnswer(
-      await answerAsync((e) => symbols.m40_cache_copy_pages(cache.handle, pages, pages, 2, e)),
+      await answerAsync((e) =>
+        symbols.m40_cache_copy_kv_blocks(cache.handle, kvBlocks, kvBlocks, 2, e)
+      ),
       Status.invalid_argument,
-      /from\[1\] is page 64: the KV cache has 64 pages/,
+      /from\[1\] is kvBlock 64: the KV cache has 64 kvBlocks/,
     );
     assertAnswer(
-      await answerAsync((e) => symbols.m40_cache_save_pages(cache.handle, pages, 1, place, 8n, e)),
+      await answerAsync((e) =>
+        symbols.m40_cache_save_kv_blocks(cache.handle, kvBlocks, 1, place, 8n, e)
+      ),
       Status.invalid_argument,
-      /8 bytes for 1 pages: wanted \d+ a page/,
+      /8 bytes for 1 kvBlocks: wanted \d+ a kvBlock/,
     );
 
     assertAnswer(

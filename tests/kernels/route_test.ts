@@ -37,7 +37,7 @@ Deno.test("route: the largest logits, the lower index where equal, weights with 
         });
         program.writeBuffer(0, logits);
         await program.step(
-          [{ tokens: new Array(tokens).fill(0), position: 0, pages: [], outputs: [] }],
+          [{ tokens: new Array(tokens).fill(0), position: 0, kvBlocks: [], outputs: [] }],
         );
         const chosen = program.readBuffer(1, new Uint32Array(tokens * used));
         const weights = program.readBuffer(2, new Float32Array(tokens * used));

@@ -122,7 +122,7 @@ function decodeLoop(multiplies: number): string[] {
   return [
     "MOV R1, c[0x0][0x20]",
     "NOP",
-    "LDG.E R0, [R2]", // a table of pages: address 0x18
+    "LDG.E R0, [R2]", // a table of KV blocks: address 0x18
     "ISETP.NE.AND P1, PT, R0, RZ, PT",
     "@P1 BRA 0x20",
     "LDG.E.128 R4, [R2]",
@@ -136,7 +136,7 @@ function decodeLoop(multiplies: number): string[] {
 Deno.test("the hot loop is the smallest with most of the multiply-adds, without loops that have none", () => {
   const loop = hotLoop(kernelOf(decodeLoop(10)))!;
   assertEquals(multiplyAdds(loop), 10);
-  assertEquals(loop.length, 14); // 10, two loads, the page's load and the jump back
+  assertEquals(loop.length, 14); // 10, two loads, the KV block's load and the jump back
   assertEquals(globalBytes(loop), 2 * 32 * 16);
   assertEquals(hotLoop(kernelOf(["FADD R0, R0, R1", "EXIT"])), undefined);
 });

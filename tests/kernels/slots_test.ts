@@ -222,16 +222,16 @@ Deno.test("records: a state is one operation's, and of a cache that has states",
   });
 });
 
-Deno.test("caches: what is wrong with states and slots is named; slots take their bytes beside the pages", async () => {
+Deno.test("caches: what is wrong with states and slots is named; slots take their bytes beside the KV blocks", async () => {
   await withDevice({}, ({ context, arena }) => {
     const desc = { ...cacheOf({}), states: [5, 64], slots: 3 };
-    const [pages, both] = [context.cacheBytes(cacheOf({})), context.cacheBytes(desc)];
-    assertEquals([pages.slotBytes, both.pageBytes], [0, pages.pageBytes]);
-    assertEquals(both.bytes, pages.bytes + 3 * both.slotBytes);
+    const [kvBlocks, both] = [context.cacheBytes(cacheOf({})), context.cacheBytes(desc)];
+    assertEquals([kvBlocks.slotBytes, both.kvBlockBytes], [0, kvBlocks.kvBlockBytes]);
+    assertEquals(both.bytes, kvBlocks.bytes + 3 * both.slotBytes);
     assertEquals(both.slotBytes >= 4 * (5 + 64), true);
     const slots = { ...cacheOf({ n_layers: 0 }), states: [5, 64], slots: 3 };
     const alone = context.cacheBytes(slots);
-    assertEquals([alone.pageBytes, alone.slotBytes], [0, both.slotBytes]);
+    assertEquals([alone.kvBlockBytes, alone.slotBytes], [0, both.slotBytes]);
     const used = arena.usedBytes;
     arena.createCache(desc);
     assertEquals(arena.usedBytes - used, both.bytes);
@@ -248,7 +248,7 @@ Deno.test("caches: what is wrong with states and slots is named; slots take thei
       { states: large, slots: NONE - 1 },
       "slots of states of 4398046511104 bytes: more than 2^52",
     );
-    wrong({ n_layers: 0 }, "a cache of no layers with 1 groups and 16 pages: wanted 0 of each");
+    wrong({ n_layers: 0 }, "a cache of no layers with 1 groups and 16 KV blocks: wanted 0 of each");
     wrong({ n_layers: 0, states: [], slots: 0 }, "a KV cache of 0 layers in 1 groups");
   });
 });
@@ -260,7 +260,7 @@ Deno.test("steps: slots that are out of range, written twice or read where anoth
     const step = (...slots: [from: number, to: number][]) =>
       program.step(slots.map(([from, to], i): StepSequence => {
         const tokens = new Array(i + 1).fill(0);
-        return { tokens, position: 0, pages: [], states: { from, to }, outputs: [] };
+        return { tokens, position: 0, kvBlocks: [], states: { from, to }, outputs: [] };
       }));
     const refused = (message: string, ...slots: [from: number, to: number][]) =>
       assertRejects(() => step(...slots), M40Error, message);
@@ -289,7 +289,7 @@ Deno.test("steps: of a sequence without tokens no slot is looked at; a block wit
   await withDevice({}, async (device) => {
     const cache = device.cache({ n_layers: 0, states: STATES, slots: 1 });
     const program = device.program({ ops: [operation(device, "conv")], buffers: BUFFERS, cache });
-    const one = { tokens: [0], position: 0, pages: [], outputs: [], states: { from: 0, to: 0 } };
+    const one = { tokens: [0], position: 0, kvBlocks: [], outputs: [], states: { from: 0, to: 0 } };
     await program.step([{ ...one, tokens: [], states: { from: 9, to: 0 } }, one]);
     const without = { ...one, states: undefined };
     const mixed = "sequences with states and without in one step";
@@ -320,9 +320,9 @@ Deno.test("slots that a cache does not have, and memory of another size, are ref
       await refused([0, 1], short, bytes);
       await copy(new Uint32Array(0), new Uint8Array(0));
     }
-    const pages = device.cache({});
+    const kvBlocks = device.cache({});
     await assertRejects(
-      () => pages.saveSlots(Uint32Array.of(0), memory),
+      () => kvBlocks.saveSlots(Uint32Array.of(0), memory),
       M40Error,
       "slots[0] is slot 0: the cache has 0 slots",
     );

@@ -5,7 +5,7 @@ import { answersAlone, request, stress, tokensOf, withModel } from "../fixtures/
 // Models that keep states: with delta nets, state spaces and short convolutions beside attention, and without any.
 const MODELS = ["qwen35", "granitehybrid", "lfm2", "mamba2"];
 const MODEL = "qwen35";
-const PAGE_TOKENS = 32;
+const KV_BLOCK_TOKENS = 32;
 
 /** A prompt of so many tokens; all are beginnings of the longest. */
 const promptOf = (length: number) => Array.from({ length }, (_, i) => 20 + (i * 7 + i % 11) % 100);
@@ -41,25 +41,25 @@ for (const model of MODELS) {
     }
   });
 
-  Deno.test(`${model}: requests get the tokens that each gets alone, with too few pages and slots, with and without host memory`, async () => {
+  Deno.test(`${model}: requests get the tokens that each gets alone, with too few KV blocks and slots, with and without host memory`, async () => {
     const alone = await answersAlone(model, 24, 40);
     for (const hostCacheBytes of [0, 2 ** 22]) {
-      const few = { kvPages: 6, stateSlots: 1, contextTokens: 128, hostCacheBytes };
+      const few = { kvKvBlocks: 6, stateSlots: 1, contextTokens: 128, hostCacheBytes };
       await withModel(model, { parallel: 8, maxQueue: 64, ...few }, async (engine) => {
         assertEquals(engine.plan.slots, 9);
         const among = await Promise.all(alone.map((_, i) => tokensOf(engine, request(i, 40))));
         assertEquals(among, alone);
         await engine.idle();
-        const { preemptions, recomputations, usedPages, usedSlots } = engine.status();
-        assertEquals([usedPages, usedSlots], [0, 0]);
-        // Without attention, a sequence needs no page but that of its next token.
+        const { preemptions, recomputations, usedKvBlocks, usedSlots } = engine.status();
+        assertEquals([usedKvBlocks, usedSlots], [0, 0]);
+        // Without attention, a sequence needs no KV block but that of its next token.
         assertEquals(preemptions > 0, model !== "mamba2", "who gave way");
         assertEquals(recomputations > 0, preemptions > 0 && hostCacheBytes === 0);
       });
     }
   });
 
-  Deno.test(`${model}: a prompt goes on from the last page border that another had, with the same answer`, async () => {
+  Deno.test(`${model}: a prompt goes on from the last KV block border that another had, with the same answer`, async () => {
     const lengths = [31, 32, 33, 64, 65, 96, 97, 140];
     const alone = await withModel(model, { parallel: 1 }, async (engine) => {
       const answers = [];
@@ -83,10 +83,10 @@ for (const model of MODELS) {
 }
 
 function lastBorder(length: number): number {
-  return Math.floor((length - 1) / PAGE_TOKENS) * PAGE_TOKENS;
+  return Math.floor((length - 1) / KV_BLOCK_TOKENS) * KV_BLOCK_TOKENS;
 }
 
-Deno.test("a conversation goes on from the last page border of the answer before", async () => {
+Deno.test("a conversation goes on from the last KV block border of the answer before", async () => {
   const first = greedy(promptOf(40), 60);
   const ask = async (engine: Engine) => {
     const answer = await tokensOf(engine, first);
@@ -162,7 +162,7 @@ Deno.test("a disk cache is refused to a model without attention, saying why, and
 // More of them: M40_STRESS_REQUESTS=10000.
 const STRESS_REQUESTS = Number(Deno.env.get("M40_STRESS_REQUESTS") ?? 200);
 
-Deno.test(`${STRESS_REQUESTS} requests with random ends to a model with states lose no page, slot or token`, async () => {
-  const few = { kvPages: 6, stateSlots: 16, contextTokens: 128, hostCacheBytes: 2 ** 17 };
+Deno.test(`${STRESS_REQUESTS} requests with random ends to a model with states lose no KV block, slot or token`, async () => {
+  const few = { kvKvBlocks: 6, stateSlots: 16, contextTokens: 128, hostCacheBytes: 2 ** 17 };
   await stress(MODEL, STRESS_REQUESTS, few);
 });

@@ -15,7 +15,7 @@ const MODELS = EMULATED
 /** One lane and two, where there are two. */
 const SHARES = BACKEND === "cpu" ? [0] : [0, 0.5];
 
-/** Prompts that reach a page border after some tokens of their answers, each after another number of them. */
+/** Prompts that reach a KV block border after some tokens of their answers, each after another number of them. */
 const asked = (i: number, maxTokens: number): GenerateRequest => ({
   prompt: Array.from({ length: 13 + 7 * i }, (_, n) => 20 + (n * 7 + n % 11 + 3 * i) % 100),
   maxTokens,
@@ -115,7 +115,7 @@ Deno.test("a run that fails ends its sequences with what they drew, and conversa
         taken++;
         take(outputs);
       };
-      // Both have passed a page border by then, whoever cuts runs short.
+      // Both have passed a KV block border by then, whoever cuts runs short.
       const given = run(sequences, Math.min(steps, 22 - taken), limits, count);
       const over = given.over.then(() => {
         if (taken < 22) return;
@@ -134,7 +134,7 @@ Deno.test("a run that fails ends its sequences with what they drew, and conversa
     const next = await goOn(engine, expected.answers);
     assertEquals(next.map(({ tokens }) => tokens), expected.next.map(({ tokens }) => tokens));
     await engine.idle();
-    const { usedPages, usedSlots } = engine.status();
-    assertEquals([usedPages, usedSlots], [0, 0]);
+    const { usedKvBlocks, usedSlots } = engine.status();
+    assertEquals([usedKvBlocks, usedSlots], [0, 0]);
   });
 });

@@ -57,7 +57,7 @@ class Recurrence {
     this.program = device.program({
       ops: [of.operation(device)],
       buffers: [...of.inputs, of.outputColumns].map(tokenBuffer),
-      limits: { n_tokens: 4 * TOKENS, n_sequence_pages: 0 },
+      limits: { n_tokens: 4 * TOKENS, n_sequence_kv_blocks: 0 },
       cache: this.cache,
     });
   }
@@ -72,7 +72,7 @@ class Recurrence {
     await this.program.step(turns.map(({ from, to, first, count, decode }) => ({
       tokens: new Array(count).fill(0),
       position: first,
-      pages: [],
+      kvBlocks: [],
       states: { from, to },
       outputs: [],
       decode,
@@ -266,7 +266,7 @@ Deno.test("states of several operations in one slot keep apart, beside a KV cach
           return { ...Object.fromEntries(moved), state: i };
         }),
         buffers: columns.map(tokenBuffer),
-        limits: { n_tokens: TOKENS, n_sequence_pages: 32 },
+        limits: { n_tokens: TOKENS, n_sequence_kv_blocks: 32 },
         cache,
       });
       const got: number[][] = EACH.map(() => []);
@@ -276,9 +276,9 @@ Deno.test("states of several operations in one slot keep apart, beside a KV cach
             program.writeBuffer(firsts[i] + input, sequence.rows(input, at, count))
           )
         );
-        const pages = n_layers === 0 ? [] : [[]];
+        const kvBlocks = n_layers === 0 ? [] : [[]];
         const tokens = new Array(count).fill(0);
-        await program.step([{ tokens, position: at, pages, states: { from, to }, outputs: [] }]);
+        await program.step([{ tokens, position: at, kvBlocks, states: { from, to }, outputs: [] }]);
         EACH.forEach(({ inputs, outputColumns }, i) => {
           const values = new Float32Array(count * outputColumns);
           got[i].push(...program.readBuffer(firsts[i] + inputs.length, values));

@@ -22,7 +22,7 @@ function tokensOf(sequence: number): number[] {
   });
 }
 
-/** A part of sequence s, in pages of its own; each of its last rows is an output of the kind. */
+/** A part of sequence s, in KV blocks of its own; each of its last rows is an output of the kind. */
 function part(
   sequence: number,
   position: number,
@@ -33,16 +33,16 @@ function part(
     decode?: boolean;
     spoil?: number;
     mask?: Uint32Array;
-    pagesOf?: number;
+    kvBlocksOf?: number;
   } = {},
 ): StepSequence {
-  const { kind, outputs = 1, decode, spoil, mask, pagesOf = sequence } = options;
+  const { kind, outputs = 1, decode, spoil, mask, kvBlocksOf = sequence } = options;
   const tokens = tokensOf(sequence).slice(position, position + n);
   if (spoil !== undefined) tokens[spoil] = SPOILT;
   return {
     tokens,
     position,
-    pages: [[0, 1, 2].map((i) => pagesOf + 16 * i)],
+    kvBlocks: [[0, 1, 2].map((i) => kvBlocksOf + 16 * i)],
     decode,
     outputs: Array.from({ length: outputs }, (_, i) => ({
       row: n - outputs + i,
@@ -120,10 +120,10 @@ for (const cacheType of [0, 1]) {
           "ok",
         ]);
 
-        // Their pages serve others as if nothing had been there.
-        const again = await outputsOf(program, [part(0, 0, 5, { ...kind(0), pagesOf: 1 })]);
+        // Their KV blocks serve others as if nothing had been there.
+        const again = await outputsOf(program, [part(0, 0, 5, { ...kind(0), kvBlocksOf: 1 })]);
         assertEquals(again, [wantedPrompts[0]]);
-        const row = part(0, 5, 1, { ...kind(0), decode: true, pagesOf: 1 });
+        const row = part(0, 5, 1, { ...kind(0), decode: true, kvBlocksOf: 1 });
         assertEquals(await outputsOf(program, [row]), [wantedRows[0]]);
       }
     });

@@ -49,14 +49,14 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
     },
     /token 2 of the step, decoded, has position 6 after 4 of the same sequence: wanted the next one/,
   ],
-  [({ words }) => words[H("page_stride")] = 9, /9 pages a sequence: wanted at most 8/],
+  [({ words }) => words[H("kv_block_stride")] = 9, /9 kvBlocks a sequence: wanted at most 8/],
   [
-    ({ words }) => words[H("page_stride")] = 8,
-    /page 0 of sequence 1 is \d+: the KV cache has 64 pages/,
+    ({ words }) => words[H("kv_block_stride")] = 8,
+    /kvBlock 0 of sequence 1 is \d+: the KV cache has 64 kvBlocks/,
   ],
   [
-    ({ words }) => words[H("page_stride")] = 1,
-    /sequence 1 reaches position 5, page 1: its row of the page table has 1/,
+    ({ words }) => words[H("kv_block_stride")] = 1,
+    /sequence 1 reaches position 5, kvBlock 1: its row of the kvBlock table has 1/,
   ],
   [
     ({ words }) => words[H("tokens")] = 65,
@@ -92,7 +92,7 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
     ({ words }) => words[AT.positions + 1] = 3,
     /token 1 of the step has position 3 after 3 of the same sequence/,
   ],
-  [({ words }) => words[AT.positions + 2] = 31, /sequence 1 reaches position 31, page 7/],
+  [({ words }) => words[AT.positions + 2] = 31, /sequence 1 reaches position 31, kvBlock 7/],
   [
     ({ words }) => words[AT.sequences] = 2,
     /token 0 of the step is of sequence 2: wanted one below 2/,
@@ -102,12 +102,12 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
     /token 4 of the step: the tokens of sequence 1 do not stand together/,
   ],
   [
-    ({ words }) => words[AT.pages + 2] = 64,
-    /page 0 of sequence 1 is 64: the KV cache has 64 pages/,
+    ({ words }) => words[AT.kvBlocks + 2] = 64,
+    /kvBlock 0 of sequence 1 is 64: the KV cache has 64 kvBlocks/,
   ],
   [
-    ({ words }) => words[AT.pages + 3] = NONE,
-    /page 1 of sequence 1 is absent \(M40_NONE\): the step looks at its positions from 0 on/,
+    ({ words }) => words[AT.kvBlocks + 3] = NONE,
+    /kvBlock 1 of sequence 1 is absent \(M40_NONE\): the step looks at its positions from 0 on/,
   ],
   [({ words }) => words[AT.outputs + 2] = 5, /output 1 is of token 5: the step has 5 tokens/],
   [({ words }) => words[AT.outputs + 2] = 2, /output 1 is of token 2 after 2: wanted rising ones/],
@@ -152,7 +152,7 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
   ),
 ];
 
-Deno.test("steps: every wrong count, offset, token, position, page and parameter is named", async () => {
+Deno.test("steps: every wrong count, offset, token, position, KV block and parameter is named", async () => {
   await withParts(async (parts) => {
     const created = await parts.create(async (program) => {
       assertEquals(await parts.step(program, validStep().bytes), {

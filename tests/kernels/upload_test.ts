@@ -7,7 +7,7 @@ import { TestDevice } from "../fixtures/device_harness.ts";
 
 const COLUMNS = 1024;
 const ROWS = 9001;
-/** Where the tensor begins in its file: not at a page of the file's, nor at a piece. */
+/** Where the tensor begins in its file: not at a KV block of the file's, nor at a piece. */
 const OFFSET = 4321 * 4;
 
 /** The value of a place in the tensor: exact in a float32, and different wherever pieces are mixed up. */

@@ -204,7 +204,7 @@ Deno.test("a deadline ends the scoring of a prompt, and a drain does", async () 
 });
 
 Deno.test("a prompt is scored where the KV cache is full and places are taken: it waits, and others go on", async () => {
-  await using server = await startServer({ engine: { parallel: 2, kvPages: 5 } });
+  await using server = await startServer({ engine: { parallel: 2, kvKvBlocks: 5 } });
   const prompt = promptOf(60);
   const asked = { prompt, max_tokens: 4, logprobs: 0, echo: true, ...NO_END };
   const alone = await complete(server, asked);
@@ -223,7 +223,7 @@ Deno.test("a prompt is scored where the KV cache is full and places are taken: i
   for (const answer of [answers[2], answers[3]]) assertEquals(answer.choices, alone.choices);
   assertEquals(answers[0].usage!.completion_tokens, 80);
   await server.engine.idle();
-  const { running, waiting, usedPages } = server.engine.status();
+  const { running, waiting, usedKvBlocks: usedPages } = server.engine.status();
   assertEquals([running, waiting, usedPages], [0, 0, 0]);
 });
 

@@ -16,7 +16,7 @@ for (const path of ["/v1/completions", "/v1/generate"]) {
     assertEquals([error.type, error.code], ["server_error", "timeout"]);
     assertMatch(error.message, /not done after 0\.2 s: \d+ of at most 60000 tokens.*max_tokens/);
     await server.engine.idle();
-    assertEquals(server.engine.status().usedPages, 0);
+    assertEquals(server.engine.status().usedKvBlocks, 0);
 
     const stream = await server.post(path, { ...ENDLESS, stream: true });
     assertEquals(stream.status, 200);
@@ -24,7 +24,7 @@ for (const path of ["/v1/completions", "/v1/generate"]) {
     assert(events.length > 1, "nothing came before the deadline");
     assertEquals(JSON.parse(events.at(-1)!.slice("data: ".length)).error.code, "timeout");
     await server.engine.idle();
-    assertEquals(server.engine.status().usedPages, 0);
+    assertEquals(server.engine.status().usedKvBlocks, 0);
 
     // What is done in time is not touched.
     const short = await server.post(path, { ...ENDLESS, max_tokens: 2 });
@@ -119,7 +119,7 @@ Deno.test("the engine's deadline ends a generation with what was drawn before, a
   }
   assert(thrown instanceof M40Error && thrown.code === "timeout", String(thrown));
   await engine.idle();
-  assertEquals(engine.status().usedPages, 0);
+  assertEquals(engine.status().usedKvBlocks, 0);
   assertEquals(reports.map(({ outcome }) => outcome), ["timeout"]);
   assertEquals(reports[0].completionTokens, tokens);
   for (const timeoutMs of [0, -1, NaN, 2 ** 31]) {

@@ -115,5 +115,5 @@ Deno.test("a client that leaves ends its texts, and a deadline is said", async (
   });
   assertEquals([late.status, (await late.json()).error.code], [504, "timeout"]);
   await server.engine.idle();
-  assertEquals(server.engine.status().usedPages, 0);
+  assertEquals(server.engine.status().usedKvBlocks, 0);
 });

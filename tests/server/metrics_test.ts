@@ -130,7 +130,7 @@ Deno.test("GET /metrics counts requests and tokens, under m40's names and vLLM's
   assertEquals(types.get("vllm:num_requests_running"), "gauge");
   assertEquals(types.get("vllm:prompt_tokens_total"), "counter");
   assertEquals(types.get("vllm:time_to_first_token_seconds"), "histogram");
-  const pages = server.engine.status().pages;
+  const pages = server.engine.status().kvBlocks;
   const info = [...values.keys()].find((name) => name.startsWith("vllm:cache_config_info"));
   assert(info?.includes(`block_size="32"`) && info.includes(`num_gpu_blocks="${pages}"`), info);
 });
@@ -151,7 +151,7 @@ Deno.test("GET /metrics and GET /slots show who runs and who waits, and what the
   assert(values.get("vllm:kv_cache_usage_perc")! > 0);
   const slots = await (await fetch(server.url + "/slots")).json();
   assertEquals([slots.model, slots.running, slots.waiting, slots.draining], [MODEL, 1, 1, false]);
-  assertEquals(slots.kv_pages, server.engine.status().pages);
+  assertEquals(slots.kv_pages, server.engine.status().kvBlocks);
   const [running, waiting] = slots.slots;
   assertEquals([running.id, running.state], [0, "decoding"]);
   assert(running.generated_tokens > 0 && running.pages > 0 && running.age_seconds > 0);

@@ -114,15 +114,15 @@ Deno.test("SIGKILL in the midst of a run fails it, and what it drew before is ke
 Deno.test("pages that are on their way when the process is killed fail, and host memory can be read still", async () => {
   const { engine, process } = await load();
   const { context, cache } = cardOf(engine);
-  const { pageBytes } = context.cacheBytes(cache.desc);
+  const { kvBlockBytes: pageBytes } = context.cacheBytes(cache.desc);
   const memory = context.hostMemory(2 * pageBytes);
   memory.fill(7);
-  await cache.restorePages(Uint32Array.of(0, 1), memory);
+  await cache.restoreKvBlocks(Uint32Array.of(0, 1), memory);
   memory.fill(0);
-  await cache.savePages(Uint32Array.of(1, 0), memory);
+  await cache.saveKvBlocks(Uint32Array.of(1, 0), memory);
   assertEquals(memory.every((byte) => byte === 7), true);
   Deno.kill(process, "SIGSTOP");
-  const saving = cache.savePages(Uint32Array.of(0, 1), memory);
+  const saving = cache.saveKvBlocks(Uint32Array.of(0, 1), memory);
   await new Promise((resolve) => setTimeout(resolve, 20));
   Deno.kill(process, "SIGKILL");
   assertLost(await assertRejects(() => saving), /^pages of the KV cache: the device's process was/);

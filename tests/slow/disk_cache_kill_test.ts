@@ -27,7 +27,7 @@ Deno.test(`a process that writes pages is killed ${KILLS} times; what it has lef
         }
         const status = engine.status();
         cached += status.cachedTokens;
-        assertEquals([status.disk!.damagedPages, status.disk!.writes], [0, true]);
+        assertEquals([status.disk!.damagedKvBlocks, status.disk!.writes], [0, true]);
       });
     }
     assert(cached > 0, "nothing was ever found");

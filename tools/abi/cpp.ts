@@ -91,7 +91,7 @@ function fieldText(operation: string, { name, role }: Field, before: readonly Fi
   return text;
 }
 
-/** Whether it uses pages, how many weights it has, experts it uses and columns it writes. */
+/** Whether it uses KV blocks, how many weights it has, experts it uses and columns it writes. */
 function restOf(operation: string, { fields }: Struct): string {
   const roles = fields.map(({ role }) => role).filter((role): role is Role => role !== undefined);
   const count = (expression: string | undefined) => countText(operation, expression ?? "any");

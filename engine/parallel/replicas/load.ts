@@ -2,8 +2,8 @@ import type { EngineOptions } from "../../engine_options.ts";
 import { asM40Error, M40Error } from "../../errors.ts";
 import { assertUnchanged } from "../../gguf/mod.ts";
 import {
+  type KvBlockStores,
   type ModelSource,
-  type PageStores,
   type PlacedModel,
   planModel,
   type PlannedModel,
@@ -49,7 +49,7 @@ export async function planReplicas(
     );
   }
   const names = calledApart(devices);
-  const stores: PageStores = new Map();
+  const stores: KvBlockStores = new Map();
   const shared: Shared = { copies: devices.length, stores };
   const results = await Promise.allSettled(
     devices.map((device, i) => named(names[i], () => planModel(source, [device], options, shared))),

@@ -9,8 +9,8 @@ import {
 } from "../../loading/mod.ts";
 import { createPacer, type Pacer } from "../../power/mod.ts";
 import {
-  DiskPages,
-  PageManager,
+  DiskKvBlocks,
+  KvBlockManager,
   RowTimes,
   Scheduler,
   type SchedulerOptions,
@@ -19,14 +19,14 @@ import {
 import type { ServingOptions } from "../../engine_options.ts";
 import { M40Error } from "../../errors.ts";
 
-/** Host memory that pages pass through on their way from disk and to it. */
+/** Host memory that KV blocks pass through on their way from disk and to it. */
 const FETCH_BYTES = 128 * 2 ** 20;
 const SAVE_BYTES = 16 * 2 ** 20;
-/** No more pages at a time, so that few files are open. */
-const MOST_DISK_PAGES = 64;
-/** Shorter beginnings of prompts, in pages of tokens, are computed sooner than read. */
-const LEAST_DISK_PAGES = 8;
-/** How long pages may be written to disk when the engine is closed. */
+/** No more KV blocks at a time, so that few files are open. */
+const MOST_DISK_KV_BLOCKS = 64;
+/** Shorter beginnings of prompts, in KV blocks of tokens, are computed sooner than read. */
+const LEAST_DISK_KV_BLOCKS = 8;
+/** How long KV blocks may be written to disk when the engine is closed. */
 const FLUSH_MS = 10_000;
 
 /** What of a replica is told, and what it is called where there are others. */
@@ -35,15 +35,15 @@ export type ReplicaOptions = Pick<SchedulerOptions, "name" | "onChange" | "onLos
 /** What a replica does, and has done. */
 export type ReplicaStatus = Omit<EngineStatus, "observerErrors">;
 
-/** A model on a device, or split over several, with all that computes on it: pages, scheduler, pace. */
+/** A model on a device, or split over several, with all that computes on it: KV blocks, scheduler, pace. */
 export class Replica {
   readonly cards: readonly EngineCard[];
-  readonly pageManager: PageManager;
+  readonly kvBlockManager: KvBlockManager;
   readonly scheduler: Scheduler;
   readonly evaluations: Evaluations;
-  /** Steps with the copies of their pages; and, alone, work of somebody's own, in the order of their asking. */
+  /** Steps with the copies of their KV blocks; and, alone, work of somebody's own, in the order of their asking. */
   readonly lock = new DeviceLock();
-  private readonly disk?: DiskPages;
+  private readonly disk?: DiskKvBlocks;
   private readonly pacer?: Pacer;
 
   /** @param observed Told of its steps. */
@@ -72,12 +72,12 @@ export class Replica {
       async () => highestOf(await this.deviceStates()),
     );
     const slots = plan.slots > 0 ? new SlotManager(plan.slots) : undefined;
-    this.pageManager = new PageManager(plan.pages, plan.pageTokens, plan.groups, slots);
-    this.disk = this.createDiskPages();
+    this.kvBlockManager = new KvBlockManager(plan.kvBlocks, plan.kvBlockTokens, plan.groups, slots);
+    this.disk = this.createDiskKvBlocks();
     this.scheduler = this.createScheduler();
     this.lock.onWanted = () => this.scheduler.hurry();
     this.evaluations = new Evaluations(
-      this.pageManager,
+      this.kvBlockManager,
       (sequences) => scheduled.step(sequences),
       (work) => this.lock.run(work),
       Math.min(serving.logitsOutputs, plan.limits.n_tokens),
@@ -87,7 +87,7 @@ export class Replica {
   private createScheduler(): Scheduler {
     const { lock, observed, pacer, placed, serving } = this;
     const { plan, cards: [{ device }] } = placed;
-    return new Scheduler(placed.scheduled, this.pageManager, {
+    return new Scheduler(placed.scheduled, this.kvBlockManager, {
       ...this.options,
       maxRunning: plan.limits.n_sequences,
       maxWaiting: serving.maxQueue,
@@ -116,18 +116,19 @@ export class Replica {
     });
   }
 
-  private createDiskPages(): DiskPages | undefined {
-    const { pageStore: store, plan, pageBytes, slotBytes, hostMemory, scheduled } = this.placed;
+  private createDiskKvBlocks(): DiskKvBlocks | undefined {
+    const { kvBlockStore: store, plan, kvBlockBytes, slotBytes, hostMemory, scheduled } =
+      this.placed;
     if (store === undefined) return undefined;
     const memory = (bytes: number) => {
-      const pages = Math.max(2, Math.min(Math.floor(bytes / pageBytes), MOST_DISK_PAGES));
-      return hostMemory(pages * pageBytes);
+      const kvBlocks = Math.max(2, Math.min(Math.floor(bytes / kvBlockBytes), MOST_DISK_KV_BLOCKS));
+      return hostMemory(kvBlocks * kvBlockBytes);
     };
-    return new DiskPages({
-      pageManager: this.pageManager,
+    return new DiskKvBlocks({
+      kvBlockManager: this.kvBlockManager,
       mover: scheduled,
       store,
-      leastPages: LEAST_DISK_PAGES,
+      leastKvBlocks: LEAST_DISK_KV_BLOCKS,
       fetchMemory: memory(FETCH_BYTES),
       saveMemory: memory(SAVE_BYTES),
       ...(plan.slots === 0 ? {} : {
@@ -167,15 +168,15 @@ export class Replica {
 
   /** What it does, and has done. */
   status(): ReplicaStatus {
-    const { pages, freePages, idlePages, slots } = this.pageManager;
+    const { kvBlocks, freeKvBlocks, idleKvBlocks, slots } = this.kvBlockManager;
     const scheduled = this.scheduler.status();
     return {
       ...scheduled,
       failed: scheduled.failed ?? this.loss?.message,
       ...this.scheduler.counts,
-      pages,
-      usedPages: pages - freePages,
-      idlePages,
+      kvBlocks,
+      usedKvBlocks: kvBlocks - freeKvBlocks,
+      idleKvBlocks,
       slots: slots?.slots ?? 0,
       usedSlots: slots === undefined ? 0 : slots.slots - slots.free,
       idleSlots: slots?.idleSlots ?? 0,

@@ -216,7 +216,7 @@ function isBusy({ scheduler }: QueueMember): boolean {
   return scheduler.sequences().length > 0;
 }
 
-/** Fails with a replica's reason where none of them has KV pages for a sequence. */
+/** Fails with a replica's reason where none of them has KV blocks for a sequence. */
 function assertFitsSomewhere(sequence: Sequence, members: readonly QueueMember[]): void {
   let reason: unknown;
   for (const { scheduler } of members) {

@@ -1,7 +1,7 @@
 import type { GuardedObserver } from "../../generation/mod.ts";
 import type { EngineCard, PlacedModel, ReplicaState } from "../../loading/mod.ts";
 import type { SchedulerLoss, Sequence, SequenceQueue } from "../../scheduler/mod.ts";
-import type { PageStore } from "../../scheduler/disk/cache/mod.ts";
+import type { KvBlockStore } from "../../scheduler/disk/cache/mod.ts";
 import type { ServingOptions } from "../../engine_options.ts";
 import type { M40Error } from "../../errors.ts";
 import { outstandingTokens } from "./choice.ts";
@@ -34,9 +34,9 @@ export class Replicas {
   private readonly onReplica: (message: string) => void;
   /** What replicas have counted that are gone. */
   private past = NOTHING;
-  private missedPages = 0;
-  /** Pages on disk: those who compute the same bits share them. */
-  private readonly stores = new Set<PageStore>();
+  private missedKvBlocks = 0;
+  /** KV blocks on disk: those who compute the same bits share them. */
+  private readonly stores = new Set<KvBlockStore>();
 
   /**
    * @param loaded One that has all that is known, or several with names.
@@ -100,7 +100,10 @@ export class Replicas {
     behind.findLosses();
     const each = this.there.map((one) => one.status());
     const sum = sumOf([...each, past]);
-    const missed = each.reduce((sum, { disk }) => sum + (disk?.missedPages ?? 0), this.missedPages);
+    const missed = each.reduce(
+      (sum, { disk }) => sum + (disk?.missedKvBlocks ?? 0),
+      this.missedKvBlocks,
+    );
     return {
       ...sum,
       waiting: sum.waiting + behind.sequences().length,
@@ -156,8 +159,8 @@ export class Replicas {
     [place.card] = replica.cards;
     place.state = "ready";
     place.reason = undefined;
-    const { pageStore } = replica.placed;
-    if (pageStore !== undefined) this.stores.add(pageStore);
+    const { kvBlockStore } = replica.placed;
+    if (kvBlockStore !== undefined) this.stores.add(kvBlockStore);
     this.behind!.join(replica);
   }
 
@@ -174,7 +177,7 @@ export class Replicas {
     place.replica = undefined;
     const status = replica.status();
     this.past = sumOf([this.past, countedBy(status)]);
-    this.missedPages += status.disk?.missedPages ?? 0;
+    this.missedKvBlocks += status.disk?.missedKvBlocks ?? 0;
     const { length } = this.there;
     this.onReplica(
       `A replica was lost, ${message}. ${length} of ${this.places.length} go on; it is loaded anew.`,

@@ -1,5 +1,5 @@
-import { type DiskPagesStatus, noCounts } from "../../scheduler/mod.ts";
-import type { PageStore, PageStoreStatus } from "../../scheduler/disk/cache/mod.ts";
+import { type DiskKvBlocksStatus, noCounts } from "../../scheduler/mod.ts";
+import type { KvBlockStore, KvBlockStoreStatus } from "../../scheduler/disk/cache/mod.ts";
 import type { ReplicaStatus } from "./replica.ts";
 
 /** What is so at present, and goes with a replica; all else has been counted, and stays. */
@@ -7,9 +7,9 @@ const PRESENT = {
   running: 0,
   waiting: 0,
   preempted: 0,
-  pages: 0,
-  usedPages: 0,
-  idlePages: 0,
+  kvBlocks: 0,
+  usedKvBlocks: 0,
+  idleKvBlocks: 0,
   slots: 0,
   usedSlots: 0,
   idleSlots: 0,
@@ -39,27 +39,27 @@ export function sumOf(all: readonly ReplicaStatus[]): ReplicaStatus {
 
 /** What is on disk for several, and has been done for them. */
 export function diskOf(
-  stores: ReadonlySet<PageStore>,
-  missedPages: number,
-): DiskPagesStatus | undefined {
+  stores: ReadonlySet<KvBlockStore>,
+  missedKvBlocks: number,
+): DiskKvBlocksStatus | undefined {
   const all = [...stores].map((store) => store.status());
   if (all.length === 0) return undefined;
-  const sum = (key: Exclude<keyof PageStoreStatus, "reads" | "writes">) =>
+  const sum = (key: Exclude<keyof KvBlockStoreStatus, "reads" | "writes">) =>
     all.reduce((sum, one) => sum + one[key], 0);
   return {
-    pages: sum("pages"),
+    kvBlocks: sum("kvBlocks"),
     // All of them see the same folder, each as it was when it looked last.
     bytes: Math.max(...all.map(({ bytes }) => bytes)),
     limitBytes: all[0].limitBytes,
-    readPages: sum("readPages"),
+    readKvBlocks: sum("readKvBlocks"),
     readBytes: sum("readBytes"),
     readFailures: sum("readFailures"),
-    damagedPages: sum("damagedPages"),
-    writtenPages: sum("writtenPages"),
+    damagedKvBlocks: sum("damagedKvBlocks"),
+    writtenKvBlocks: sum("writtenKvBlocks"),
     writtenBytes: sum("writtenBytes"),
     writeFailures: sum("writeFailures"),
-    removedPages: sum("removedPages"),
-    missedPages,
+    removedKvBlocks: sum("removedKvBlocks"),
+    missedKvBlocks,
     reads: all.every(({ reads }) => reads),
     writes: all.every(({ writes }) => writes),
   };

@@ -1,7 +1,7 @@
 import type { MemoryPlan } from "../../memory/mod.ts";
 
 /**
- * The memory of all replicas together. What holds for each of them, pages' sizes and limits of a step, is that of the
+ * The memory of all replicas together. What holds for each of them, KV blocks' sizes and limits of a step, is that of the
  * first; a sequence may have what it may have on any.
  */
 export function togetherPlan(plans: readonly MemoryPlan[]): MemoryPlan {
@@ -19,7 +19,7 @@ export function togetherPlan(plans: readonly MemoryPlan[]): MemoryPlan {
     stateBytes: sum(({ stateBytes }) => stateBytes),
     totalBytes: sum(({ totalBytes }) => totalBytes),
     leftBytes: sum(({ leftBytes }) => leftBytes),
-    pages: sum(({ pages }) => pages),
+    kvBlocks: sum(({ kvBlocks }) => kvBlocks),
     slots: sum(({ slots }) => slots),
   };
 }

@@ -1,4 +1,4 @@
-/** How many steps that are not over use each page, or each slot; and which of them nobody else has any more. */
+/** How many steps that are not over use each KV block, or each slot; and which of them nobody else has any more. */
 export class Holds {
   private readonly counts: Uint32Array;
   /** Those that were given up meanwhile: they are to be had when the last step is over. */

@@ -1,6 +1,6 @@
 import { M40Error } from "../../errors.ts";
-import { pagesIn } from "../pages/page_layout.ts";
-import type { Match, PageManager } from "../pages/page_manager.ts";
+import { kvBlocksIn } from "../kv_blocks/kv_block_layout.ts";
+import type { KvBlockManager, Match } from "../kv_blocks/kv_block_manager.ts";
 import type { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
 
@@ -14,7 +14,7 @@ export interface SchedulerLoad {
 
 /** What a scheduler could do with a sequence that came now. */
 export interface SchedulerOffer extends SchedulerLoad {
-  /** Whether there are places, KV pages and a state for it and those that come with it. */
+  /** Whether there are places, KV blocks and a state for it and those that come with it. */
   readonly hasRoom: boolean;
   /** Its tokens that need not be computed, because their K and V are in the KV cache. */
   readonly cachedTokens: number;
@@ -24,14 +24,14 @@ export interface SchedulerOffer extends SchedulerLoad {
 export class Room {
   constructor(
     private readonly roster: Roster,
-    private readonly pageManager: PageManager,
+    private readonly kvBlockManager: KvBlockManager,
     private readonly maxRunning: number,
     private readonly stepTokens: number,
   ) {}
 
-  /** Whether there are as many KV pages as a sequence may need. */
+  /** Whether there are as many KV blocks as a sequence may need. */
   fits(sequence: Sequence): boolean {
-    return this.pagesNeeded(sequence) <= this.pageManager.pages;
+    return this.kvBlocksNeeded(sequence) <= this.kvBlockManager.kvBlocks;
   }
 
   /** @throws {M40Error} "context_length_exceeded" for a sequence that does not fit. */
@@ -40,9 +40,9 @@ export class Room {
     throw new M40Error(
       "context_length_exceeded",
       `${sequence.maxLength} tokens, prompt and output together, need ${
-        this.pagesNeeded(sequence)
-      } KV pages; ` +
-        `there are ${this.pageManager.pages}. Ask for fewer tokens (max_tokens), or shorten the prompt.`,
+        this.kvBlocksNeeded(sequence)
+      } KV blocks; ` +
+        `there are ${this.kvBlockManager.kvBlocks}. Ask for fewer tokens (max_tokens), or shorten the prompt.`,
     );
   }
 
@@ -64,26 +64,26 @@ export class Room {
     const shared = this.find(sequence, match);
     return {
       ...load,
-      hasRoom: this.hasPages(sequence, count, shared),
-      cachedTokens: (shared[0]?.length ?? 0) * this.pageManager.pageTokens,
+      hasRoom: this.hasKvBlocks(sequence, count, shared),
+      cachedTokens: (shared[0]?.length ?? 0) * this.kvBlockManager.kvBlockTokens,
     };
   }
 
-  /** The pages of its beginning that are there. */
+  /** The KV blocks of its beginning that are there. */
   private find(sequence: Sequence, match: Match): readonly number[][] {
-    const { pageManager, roster } = this;
-    if (sequence.computesAll) return pageManager.layout.groups.map(() => []);
-    return pageManager.pagesOf(
-      pageManager.match(sequence.tokens, match, roster.accepted(sequence)),
+    const { kvBlockManager, roster } = this;
+    if (sequence.computesAll) return kvBlockManager.layout.groups.map(() => []);
+    return kvBlockManager.kvBlocksOf(
+      kvBlockManager.match(sequence.tokens, match, roster.accepted(sequence)),
     );
   }
 
-  private pagesNeeded({ maxLength }: Sequence): number {
-    return this.pageManager.layout.most(maxLength, this.stepTokens);
+  private kvBlocksNeeded({ maxLength }: Sequence): number {
+    return this.kvBlockManager.layout.most(maxLength, this.stepTokens);
   }
 
   private hasPlaces(count: number): boolean {
-    const { roster: { running, waiting, preempted }, pageManager: { slots } } = this;
+    const { roster: { running, waiting, preempted }, kvBlockManager: { slots } } = this;
     const there = running.length + waiting.length;
     // Who is alone gets room; those with the same prompt may be more than can run.
     if (there > 0 && there + count > this.maxRunning) return false;
@@ -91,29 +91,29 @@ export class Room {
     return preempted === 0 && (slots === undefined || slots.free > waiting.length);
   }
 
-  private hasPages(sequence: Sequence, count: number, shared: readonly number[][]): boolean {
-    const { roster: { running, waiting, spare }, pageManager } = this;
-    const own = this.roster.pagesBeside(shared, sequence.tokens.length);
-    const free = pageManager.freePagesBeside(pagesIn(shared));
+  private hasKvBlocks(sequence: Sequence, count: number, shared: readonly number[][]): boolean {
+    const { roster: { running, waiting, spare }, kvBlockManager } = this;
+    const own = this.roster.kvBlocksBeside(shared, sequence.tokens.length);
+    const free = kvBlockManager.freeKvBlocksBeside(kvBlocksIn(shared));
     if (running.length + waiting.length === 0) return own <= free;
-    const others = waiting.reduce((sum, one) => sum + this.pagesOf(one), 0);
-    const followers = (count - 1) * pageManager.layout.groups.length;
+    const others = waiting.reduce((sum, one) => sum + this.kvBlocksOf(one), 0);
+    const followers = (count - 1) * kvBlockManager.layout.groups.length;
     return own + followers + others + spare <= free;
   }
 
-  /** How many pages one that waits to be let in will take. */
-  private pagesOf({ leader, match, tokens }: Sequence): number {
-    if (leader !== undefined) return this.pageManager.layout.groups.length;
+  /** How many KV blocks one that waits to be let in will take. */
+  private kvBlocksOf({ leader, match, tokens }: Sequence): number {
+    if (leader !== undefined) return this.kvBlockManager.layout.groups.length;
     const shared = match === undefined
-      ? this.pageManager.layout.groups.map(() => [])
-      : this.pageManager.pagesOf(match);
-    return this.roster.pagesBeside(shared, tokens.length);
+      ? this.kvBlockManager.layout.groups.map(() => [])
+      : this.kvBlockManager.kvBlocksOf(match);
+    return this.roster.kvBlocksBeside(shared, tokens.length);
   }
 
   /** Tokens of one that waits which have to be computed. */
   private uncomputed({ leader, saved, match, tokens, computed }: Sequence): number {
     if (saved !== undefined) return tokens.length - computed;
     if (leader !== undefined) return 1;
-    return tokens.length - (match?.length ?? 0) * this.pageManager.pageTokens;
+    return tokens.length - (match?.length ?? 0) * this.kvBlockManager.kvBlockTokens;
   }
 }

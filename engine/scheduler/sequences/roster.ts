@@ -1,17 +1,17 @@
-import { type Beginning, beginningOf } from "../pages/beginning.ts";
-import type { PageManager } from "../pages/page_manager.ts";
-import { NO_PAGE, pagesIn } from "../pages/page_layout.ts";
-import type { HostPages } from "../pages/host_pages.ts";
-import type { PageFetches } from "../pages/page_fetches.ts";
-import type { LostPages, PageMoves } from "../pages/page_moves.ts";
-import { ROOT_PREFIX } from "../pages/prefix_tree.ts";
+import { type Beginning, beginningOf } from "../kv_blocks/beginning.ts";
+import type { KvBlockManager } from "../kv_blocks/kv_block_manager.ts";
+import { kvBlocksIn, NO_KV_BLOCK } from "../kv_blocks/kv_block_layout.ts";
+import type { HostKvBlocks } from "../kv_blocks/host_kv_blocks.ts";
+import type { KvBlockFetches } from "../kv_blocks/kv_block_fetches.ts";
+import type { KvBlockMoves, LostKvBlocks } from "../kv_blocks/kv_block_moves.ts";
+import { ROOT_PREFIX } from "../kv_blocks/prefix_tree.ts";
 import type { SchedulerCounts } from "../report.ts";
 import type { Sequence } from "./sequence.ts";
-import type { States } from "../pages/states.ts";
+import type { States } from "../kv_blocks/states.ts";
 
 /**
- * The sequences that run and those that wait, and the KV pages and states that they hold: who is let in, who
- * gets pages, and who gives way when there are none. It alone changes what state a sequence is in.
+ * The sequences that run and those that wait, and the KV blocks and states that they hold: who is let in, who
+ * gets KV blocks, and who gives way when there are none. It alone changes what state a sequence is in.
  *
  * First come, first served: the sequence that came last gives way, and comes back before anyone who came
  * after it.
@@ -22,22 +22,22 @@ export class Roster {
   private arrivals = 0;
 
   /**
-   * @param moves Where it notes what has to be done to pages before the next step.
+   * @param moves Where it notes what has to be done to KV blocks before the next step.
    * @param maxRunning Sequences that run at the same time.
    * @param stepTokens Tokens of one step at most.
    * @param counts Where it adds what it does.
-   * @param host Where sequences that give way keep their pages; without it they are computed again.
-   * @param fetches Brings pages from disk for those who wait.
+   * @param host Where sequences that give way keep their KV blocks; without it they are computed again.
+   * @param fetches Brings KV blocks from disk for those who wait.
    * @param states What sequences keep beside K and V, where they do.
    */
   constructor(
-    private readonly pageManager: PageManager,
-    private readonly moves: PageMoves,
+    private readonly kvBlockManager: KvBlockManager,
+    private readonly moves: KvBlockMoves,
     private readonly maxRunning: number,
     private readonly stepTokens: number,
     private readonly counts: SchedulerCounts,
-    private readonly host?: HostPages,
-    private readonly fetches?: PageFetches,
+    private readonly host?: HostKvBlocks,
+    private readonly fetches?: KvBlockFetches,
     private readonly states?: States,
   ) {}
 
@@ -74,7 +74,7 @@ export class Roster {
       remove(this.runningSequences, sequence);
       sequence.become("preempted");
     }
-    this.releasePages(sequence);
+    this.releaseKvBlocks(sequence);
     this.dropSaved(sequence);
     this.fetches?.forget(sequence);
     // Whom it follows may go another way.
@@ -84,7 +84,7 @@ export class Roster {
   }
 
   /**
-   * Lets the first of those waiting in, if there is a place and there are pages. Those whose pages come from
+   * Lets the first of those waiting in, if there is a place and there are KV blocks. Those whose KV blocks come from
    * disk hold nobody up, nor do those who gave way in the midst of a step that is not over.
    */
   admit(now: number): Sequence | undefined {
@@ -110,65 +110,74 @@ export class Roster {
     return sequence;
   }
 
-  /** A sequence's pages come back from host memory, and its state, if there is room for them. */
+  /** A sequence's KV blocks come back from host memory, and its state, if there is room for them. */
   private bringBack(sequence: Sequence): boolean {
     const saved = sequence.saved!;
-    if (saved.count + this.spare > this.pageManager.freePages) return false;
+    if (saved.count + this.spare > this.kvBlockManager.freeKvBlocks) return false;
     if (this.states?.hasRoom === false) return false;
     this.states?.bringBack(sequence);
-    const pages = this.pageManager.allocate(saved.count)!;
-    sequence.pages = this.pageManager.layout.tableOf(pages, sequence.computed);
-    if (saved.count > 0) this.moves.restore(sequence, pages, this.host!.bytesOf(saved));
+    const kvBlocks = this.kvBlockManager.allocate(saved.count)!;
+    sequence.kvBlocks = this.kvBlockManager.layout.tableOf(kvBlocks, sequence.computed);
+    if (saved.count > 0) this.moves.restore(sequence, kvBlocks, this.host!.bytesOf(saved));
     this.dropSaved(sequence);
     return true;
   }
 
   /**
-   * A sequence takes over pages that hold its beginning, if there is room for the others that it needs, and
+   * A sequence takes over KV blocks that hold its beginning, if there is room for the others that it needs, and
    * no more of them are on disk.
    */
   private takeOver(sequence: Sequence): boolean | "fetching" {
-    const { pageManager, states } = this;
+    const { kvBlockManager, states } = this;
     if (states?.hasRoom === false) return false;
     const { leader, tokens } = sequence;
     const begins = sequence.state === "waiting";
     const ofLeader = begins && leader?.state === "decoding" &&
         (states === undefined || leader.startSlot !== undefined)
-      ? beginningOf(leader, pageManager.layout)
+      ? beginningOf(leader, kvBlockManager.layout)
       : undefined;
-    const { pages, prefixes } = ofLeader ?? this.findBeginning(sequence);
-    const shared = pagesIn(pages);
-    if (this.pagesBeside(pages, tokens.length) + this.spare > pageManager.freePagesBeside(shared)) {
+    const { kvBlocks, prefixes } = ofLeader ?? this.findBeginning(sequence);
+    const shared = kvBlocksIn(kvBlocks);
+    if (
+      this.kvBlocksBeside(kvBlocks, tokens.length) + this.spare >
+        kvBlockManager.freeKvBlocksBeside(shared)
+    ) {
       return false;
     }
-    if (ofLeader === undefined && this.awaitsPages(sequence)) return "fetching";
-    pageManager.share(shared);
-    sequence.pages = pages;
+    if (ofLeader === undefined && this.awaitsKvBlocks(sequence)) return "fetching";
+    kvBlockManager.share(shared);
+    sequence.kvBlocks = kvBlocks;
     sequence.prefixes = prefixes;
     states?.takeOver(sequence, ofLeader ? leader!.startSlot : prefixes[prefixes.length - 1]?.slot);
     sequence.match = undefined;
     if (ofLeader) sequence.noteDecodedLike(leader!);
     else if (begins) this.noteDecoded(sequence);
-    sequence.computed = Math.min(pages[0].length * pageManager.pageTokens, tokens.length - 1);
+    sequence.computed = Math.min(
+      kvBlocks[0].length * kvBlockManager.kvBlockTokens,
+      tokens.length - 1,
+    );
     if (begins) sequence.cached = sequence.computed;
     this.counts.queriedTokens += tokens.length;
     this.counts.cachedTokens += sequence.computed;
     return true;
   }
 
-  /** How many pages a sequence of so many tokens needs beside those that it shares. */
-  pagesBeside(shared: readonly (readonly number[])[], tokens: number): number {
-    const { layout, pageTokens } = this.pageManager;
-    const all = Math.ceil(tokens / pageTokens);
-    return shared.reduce((sum, pages, group) => {
-      const held = pages.reduce((count, page) => count + (page === NO_PAGE ? 0 : 1), 0);
+  /** How many KV blocks a sequence of so many tokens needs beside those that it shares. */
+  kvBlocksBeside(shared: readonly (readonly number[])[], tokens: number): number {
+    const { layout, kvBlockTokens } = this.kvBlockManager;
+    const all = Math.ceil(tokens / kvBlockTokens);
+    return shared.reduce((sum, kvBlocks, group) => {
+      const held = kvBlocks.reduce(
+        (count, kvBlock) => count + (kvBlock === NO_KV_BLOCK ? 0 : 1),
+        0,
+      );
       const most = layout.mostOfGroup(group, tokens, this.stepTokens) - held;
-      return sum + Math.min(all - pages.length, Math.max(0, most));
+      return sum + Math.min(all - kvBlocks.length, Math.max(0, most));
     }, 0);
   }
 
   /** Whether a sequence waits for more of its beginning from disk than {@link findBeginning} has found. */
-  private awaitsPages(sequence: Sequence): boolean {
+  private awaitsKvBlocks(sequence: Sequence): boolean {
     if (sequence.computesAll) return false;
     return this.fetches?.awaits(sequence, sequence.match!, this.accepted(sequence)) ?? false;
   }
@@ -176,38 +185,41 @@ export class Roster {
   /** What a sequence can take over: who begins, what there is; who goes on, only what is as its own was before. */
   accepted(sequence: Sequence): undefined | ((index: number, rows: number) => boolean) {
     if (sequence.state === "waiting") return undefined;
-    const { pageTokens } = this.pageManager;
+    const { kvBlockTokens } = this.kvBlockManager;
     return (index, promptRows) =>
-      promptRows === sequence.promptRows(index * pageTokens, (index + 1) * pageTokens);
+      promptRows === sequence.promptRows(index * kvBlockTokens, (index + 1) * kvBlockTokens);
   }
 
   /** What is published. */
   private findBeginning(sequence: Sequence): Beginning {
-    const { pageManager } = this;
+    const { kvBlockManager } = this;
     if (sequence.computesAll) {
-      return { pages: pageManager.layout.groups.map(() => []), prefixes: [] };
+      return { kvBlocks: kvBlockManager.layout.groups.map(() => []), prefixes: [] };
     }
     const accepts = this.accepted(sequence);
-    const match = sequence.match = pageManager.match(sequence.tokens, sequence.match, accepts);
-    return { pages: pageManager.pagesOf(match), prefixes: match.prefixes.slice(0, match.length) };
+    const match = sequence.match = kvBlockManager.match(sequence.tokens, sequence.match, accepts);
+    return {
+      kvBlocks: kvBlockManager.kvBlocksOf(match),
+      prefixes: match.prefixes.slice(0, match.length),
+    };
   }
 
-  /** Notes which tokens of the pages that a sequence has taken over had been decoded. */
+  /** Notes which tokens of the KV blocks that a sequence has taken over had been decoded. */
   private noteDecoded(sequence: Sequence): void {
-    const { pageTokens } = this.pageManager;
+    const { kvBlockTokens } = this.kvBlockManager;
     sequence.prefixes.forEach((prefix, i) => {
-      const start = i * pageTokens;
-      sequence.noteDecoded(start + prefix!.promptRows, start + pageTokens);
+      const start = i * kvBlockTokens;
+      sequence.noteDecoded(start + prefix!.promptRows, start + kvBlockTokens);
     });
   }
 
-  /** Pages that are left to those who run, one of each group each, before a new one may come in. */
+  /** KV blocks that are left to those who run, one of each group each, before a new one may come in. */
   get spare(): number {
-    return this.runningSequences.length * this.pageManager.layout.groups.length;
+    return this.runningSequences.length * this.kvBlockManager.layout.groups.length;
   }
 
   /**
-   * Sees to it that a sequence can write its next `count` tokens and its state: gets pages, and copies those
+   * Sees to it that a sequence can write its next `count` tokens and its state: gets KV blocks, and copies those
    * that are shared. Where there are none, the youngest gives way (if `force`, which may be this one); where it takes
    * part in another lane's step, that has to be over first, and the answer is false.
    *
@@ -218,41 +230,41 @@ export class Roster {
     while (this.states?.reserve(sequence, guesses) === false) {
       if (!force || this.states.comes || !this.makeRoom(sequence)) return false;
     }
-    const { pageTokens } = this.pageManager;
-    const end = Math.ceil((sequence.begun + count) / pageTokens);
-    const first = Math.floor(sequence.begun / pageTokens);
-    const shared: { readonly pages: number[]; readonly index: number }[] = [];
+    const { kvBlockTokens } = this.kvBlockManager;
+    const end = Math.ceil((sequence.begun + count) / kvBlockTokens);
+    const first = Math.floor(sequence.begun / kvBlockTokens);
+    const shared: { readonly kvBlocks: number[]; readonly index: number }[] = [];
     let needed = 0;
-    for (const pages of sequence.pages) {
-      for (let index = first; index < Math.min(end, pages.length); index++) {
-        if (!this.pageManager.isWritable(pages[index])) shared.push({ pages, index });
+    for (const kvBlocks of sequence.kvBlocks) {
+      for (let index = first; index < Math.min(end, kvBlocks.length); index++) {
+        if (!this.kvBlockManager.isWritable(kvBlocks[index])) shared.push({ kvBlocks, index });
       }
-      needed += Math.max(0, end - pages.length);
+      needed += Math.max(0, end - kvBlocks.length);
     }
     needed += shared.length;
     if (needed === 0) return true;
-    let fresh = this.pageManager.allocate(needed);
+    let fresh = this.kvBlockManager.allocate(needed);
     while (fresh === undefined) {
       if (!force) return false;
       if (this.fetches?.giveWay()) {
-        fresh = this.pageManager.allocate(needed);
+        fresh = this.kvBlockManager.allocate(needed);
         continue;
       }
-      // Who gives way in the midst of a step has pages to give when it is over: nobody else has to before that.
-      const { freePages, holds } = this.pageManager;
-      if (holds.coming > 0 && needed <= freePages + holds.coming) return false;
+      // Who gives way in the midst of a step has KV blocks to give when it is over: nobody else has to before that.
+      const { freeKvBlocks, holds } = this.kvBlockManager;
+      if (holds.coming > 0 && needed <= freeKvBlocks + holds.coming) return false;
       if (!this.makeRoom(sequence)) return false;
-      fresh = this.pageManager.allocate(needed);
+      fresh = this.kvBlockManager.allocate(needed);
     }
     if (shared.length > 0) {
       const copies = fresh.splice(0, shared.length);
-      const originals = shared.map(({ pages, index }) => pages[index]);
+      const originals = shared.map(({ kvBlocks, index }) => kvBlocks[index]);
       this.moves.copy(sequence, originals, copies);
-      shared.forEach(({ pages, index }, n) => pages[index] = copies[n]);
-      this.pageManager.release(originals);
+      shared.forEach(({ kvBlocks, index }, n) => kvBlocks[index] = copies[n]);
+      this.kvBlockManager.release(originals);
     }
-    for (const pages of sequence.pages) {
-      pages.push(...fresh.splice(0, Math.max(0, end - pages.length)));
+    for (const kvBlocks of sequence.kvBlocks) {
+      kvBlocks.push(...fresh.splice(0, Math.max(0, end - kvBlocks.length)));
     }
     return true;
   }
@@ -264,14 +276,14 @@ export class Roster {
     return youngest !== sequence;
   }
 
-  /** Takes a sequence's pages away; it waits, before all that came after it. */
+  /** Takes a sequence's KV blocks away; it waits, before all that came after it. */
   private preempt(sequence: Sequence): void {
     this.counts.preemptions++;
     const { host, states } = this;
     // A step that is not over overwrites its state.
     const keeps = sequence.computed > 0 &&
       (states === undefined || sequence.stepsUnderWay === 0 || sequence.nextSlot !== undefined);
-    const needed = this.pageManager.layout.needed(sequence.pages, sequence.computed);
+    const needed = this.kvBlockManager.layout.needed(sequence.kvBlocks, sequence.computed);
     sequence.saved = keeps ? host?.allocate(needed.length) : undefined;
     if (sequence.saved && states?.save(sequence) === false) this.dropSaved(sequence);
     const { saved } = sequence;
@@ -280,10 +292,10 @@ export class Roster {
     if (saved === undefined) this.forget(sequence);
   }
 
-  /** Those whose pages were lost are computed again, and so are those who shared them. */
-  recover(lost: LostPages): void {
-    const sharing = this.runningSequences.filter(({ pages }) =>
-      pages.some((own) => own.some((page) => lost.pages.has(page)))
+  /** Those whose KV blocks were lost are computed again, and so are those who shared them. */
+  recover(lost: LostKvBlocks): void {
+    const sharing = this.runningSequences.filter(({ kvBlocks }) =>
+      kvBlocks.some((own) => own.some((kvBlock) => lost.kvBlocks.has(kvBlock)))
     );
     for (const sequence of new Set([...lost.sequences, ...sharing])) {
       if (sequence.state === "finished") continue;
@@ -297,13 +309,13 @@ export class Roster {
     }
   }
 
-  /** A sequence runs no more and holds no pages; it waits, before all that came after it. */
+  /** A sequence runs no more and holds no KV blocks; it waits, before all that came after it. */
   private pause(sequence: Sequence): void {
     remove(this.runningSequences, sequence);
     insert(this.waitingSequences, sequence);
     sequence.become("preempted");
     sequence.underWay = 0;
-    this.releasePages(sequence);
+    this.releaseKvBlocks(sequence);
   }
 
   private forget(sequence: Sequence): void {
@@ -313,7 +325,7 @@ export class Roster {
   }
 
   /**
-   * A step has computed so many more tokens of a sequence: others may take over the pages that it filled,
+   * A step has computed so many more tokens of a sequence: others may take over the KV blocks that it filled,
    * and those that its next tokens do not need are given back.
    */
   advance(sequence: Sequence, count: number): void {
@@ -329,47 +341,47 @@ export class Roster {
   }
 
   private publish(sequence: Sequence): void {
-    const { pageTokens } = this.pageManager;
-    const { prefixes, pages, tokens } = sequence;
-    while ((prefixes.length + 1) * pageTokens <= sequence.computed) {
+    const { kvBlockTokens } = this.kvBlockManager;
+    const { prefixes, kvBlocks, tokens } = sequence;
+    while ((prefixes.length + 1) * kvBlockTokens <= sequence.computed) {
       const index = prefixes.length;
       const before = index === 0 ? ROOT_PREFIX : prefixes[index - 1];
       if (before === undefined) return;
-      const start = index * pageTokens;
-      const rows = sequence.promptRows(start, start + pageTokens);
-      const full = pages.map((own) => own[index]);
-      prefixes.push(this.pageManager.publish(full, before, tokens, start, rows));
+      const start = index * kvBlockTokens;
+      const rows = sequence.promptRows(start, start + kvBlockTokens);
+      const full = kvBlocks.map((own) => own[index]);
+      prefixes.push(this.kvBlockManager.publish(full, before, tokens, start, rows));
     }
   }
 
-  /** Gives back the pages behind the windows that were not when so many tokens were computed. */
-  private releaseBehind({ pages, computed }: Sequence, before: number): void {
-    const { layout } = this.pageManager;
-    for (const [group, own] of pages.entries()) {
-      const first = layout.firstPage(group, before);
-      const end = Math.min(layout.firstPage(group, computed), own.length);
+  /** Gives back the KV blocks behind the windows that were not when so many tokens were computed. */
+  private releaseBehind({ kvBlocks, computed }: Sequence, before: number): void {
+    const { layout } = this.kvBlockManager;
+    for (const [group, own] of kvBlocks.entries()) {
+      const first = layout.firstKvBlock(group, before);
+      const end = Math.min(layout.firstKvBlock(group, computed), own.length);
       if (first >= end) continue;
-      this.pageManager.release(own.slice(first, end));
-      own.fill(NO_PAGE, first, end);
+      this.kvBlockManager.release(own.slice(first, end));
+      own.fill(NO_KV_BLOCK, first, end);
     }
   }
 
-  /** Gives back pages that were reserved for guesses that were wrong, or for steps that will not be. */
+  /** Gives back KV blocks that were reserved for guesses that were wrong, or for steps that will not be. */
   trim(sequence: Sequence): void {
-    const used = Math.ceil(sequence.tokens.length / this.pageManager.pageTokens);
-    for (const pages of sequence.pages) {
-      if (pages.length > used) this.pageManager.release(pages.splice(used));
+    const used = Math.ceil(sequence.tokens.length / this.kvBlockManager.kvBlockTokens);
+    for (const kvBlocks of sequence.kvBlocks) {
+      if (kvBlocks.length > used) this.kvBlockManager.release(kvBlocks.splice(used));
     }
   }
 
   /**
-   * Nothing comes of a sequence any more. Its pages are free at once, also while a step computes it, where
+   * Nothing comes of a sequence any more. Its KV blocks are free at once, also while a step computes it, where
    * what the device does next waits for that step; else {@link StepHolds} keeps them until it is over.
    */
   finish(sequence: Sequence): void {
     if (!remove(this.runningSequences, sequence)) remove(this.waitingSequences, sequence);
     sequence.become("finished");
-    this.releasePages(sequence);
+    this.releaseKvBlocks(sequence);
     this.states?.finish(sequence);
     this.dropSaved(sequence);
     this.fetches?.forget(sequence);
@@ -394,9 +406,9 @@ export class Roster {
     this.states?.dropStart(leader);
   }
 
-  private releasePages(sequence: Sequence): void {
-    this.pageManager.release(pagesIn(sequence.pages));
-    sequence.pages = [];
+  private releaseKvBlocks(sequence: Sequence): void {
+    this.kvBlockManager.release(kvBlocksIn(sequence.kvBlocks));
+    sequence.kvBlocks = [];
     this.states?.release(sequence);
   }
 

@@ -1,8 +1,8 @@
 import type { Sample, StepSampling } from "../../device/mod.ts";
 import { SequenceSampling, type SequenceSamplingOptions } from "../../sampling/mod.ts";
-import type { Match } from "../pages/page_manager.ts";
-import type { Prefix } from "../pages/prefix_tree.ts";
-import type { SavedPages } from "../pages/host_pages.ts";
+import type { Match } from "../kv_blocks/kv_block_manager.ts";
+import type { Prefix } from "../kv_blocks/prefix_tree.ts";
+import type { SavedKvBlocks } from "../kv_blocks/host_kv_blocks.ts";
 import { checkTransition, type SequenceState } from "./sequence_state.ts";
 
 /** Who is told what becomes of a sequence. What it throws ends its own sequence and no other. */
@@ -26,7 +26,7 @@ export interface SequenceOptions extends SequenceSamplingOptions {
   /** How many tokens are drawn at most. */
   readonly maxTokens: number;
   readonly listener: SequenceListener;
-  /** A sequence with the same prompt, whose pages are taken over when it has computed them. */
+  /** A sequence with the same prompt, whose KV blocks are taken over when it has computed them. */
   readonly leader?: Sequence;
   /**
    * Guesses at most so many of the tokens that come after `tokens`. They are computed with the last token,
@@ -63,18 +63,18 @@ export class Sequence {
   hiddenTaken = 0;
   /** The prompt, then what was drawn. */
   readonly tokens: readonly number[];
-  /** How many of the tokens have their K and V in its pages. */
+  /** How many of the tokens have their K and V in its KV blocks. */
   computed = 0;
   /** How many tokens of its prompt others had computed when it was first let in. */
   cached = 0;
   /**
-   * The KV pages that it holds: of each group of layers one a page of tokens, in their order, `NO_PAGE`
+   * The KV blocks that it holds: of each group of layers one a KV block of tokens, in their order, `NO_KV_BLOCK`
    * where none of its tokens to come needs it. Empty while it holds none.
    */
-  pages: number[][] = [];
+  kvBlocks: number[][] = [];
   /**
-   * What its published pages stand for, each with those before it; see {@link PageManager}. An undefined
-   * last one: no page from there on is published, as {@link PageManager.publish} says.
+   * What its published KV blocks stand for, each with those before it; see {@link KvBlockManager}. An undefined
+   * last one: no KV block from there on is published, as {@link KvBlockManager.publish} says.
    */
   prefixes: (Prefix | undefined)[] = [];
   /** What is published of its beginning, as far as it was looked for while it waits. */
@@ -83,7 +83,7 @@ export class Sequence {
   slot?: number;
   /** The slot that the next step writes its state to, where that is not the same. */
   nextSlot?: number;
-  /** The slot that a run writes its state to behind the next page border, where the one there is kept. */
+  /** The slot that a run writes its state to behind the next KV block border, where the one there is kept. */
   laterSlot?: number;
   /** The slot with its state before the last token of its prompt, which those whose leader it is begin with. */
   startSlot?: number;
@@ -99,9 +99,9 @@ export class Sequence {
   stepsUnderWay = 0;
   /** How many tokens those compute, as far as it has not given way meanwhile: its next part comes after them. */
   underWay = 0;
-  /** Its pages in host memory, and its state there, while it has given way to others. */
-  saved?: SavedPages;
-  savedState?: SavedPages;
+  /** Its KV blocks in host memory, and its state there, while it has given way to others. */
+  saved?: SavedKvBlocks;
+  savedState?: SavedKvBlocks;
   /** When it arrived: what came earlier is served earlier. Set by the scheduler. */
   arrival = 0;
   /** When that was, and when it was first let in, in milliseconds of `performance.now()`. */
@@ -217,7 +217,7 @@ export class Sequence {
     return { count: prompt.length - begun, decode: false };
   }
 
-  /** How many of a page's tokens, those from `start` to `end`, are prompt rows; the rest follow them. */
+  /** How many of a KV block's tokens, those from `start` to `end`, are prompt rows; the rest follow them. */
   promptRows(start: number, end: number): number {
     const part = this.decodedParts.find((one) => one.start < end && one.end > start);
     const decodedFrom = part === undefined ? this.prompt.length : Math.max(part.start, start);

@@ -4,7 +4,7 @@ import type { Deliveries } from "../sequences/deliveries.ts";
 import type { SchedulerCounts } from "../report.ts";
 import type { Roster } from "../sequences/roster.ts";
 import type { Sequence } from "../sequences/sequence.ts";
-import type { States } from "../pages/states.ts";
+import type { States } from "../kv_blocks/states.ts";
 import { outputError, type Turn } from "./turn.ts";
 
 /** Tokens that are taken in after one that was drawn because nothing else is allowed, at most. */

@@ -5,7 +5,7 @@ const LEAST_TOKENS = 32;
 /** How much the last measurement counts, beside those before it. */
 const WEIGHT = 0.3;
 
-/** How fast prompts are computed, and how fast pages come from disk: as measured, unknown before that. */
+/** How fast prompts are computed, and how fast KV blocks come from disk: as measured, unknown before that. */
 export class Rates {
   private tokensPerMs?: number;
   private bytesPerMs?: number;
@@ -16,7 +16,7 @@ export class Rates {
     this.tokensPerMs = mean(this.tokensPerMs, promptTokens / milliseconds);
   }
 
-  /** Pages of so many bytes have come from disk. */
+  /** KV blocks of so many bytes have come from disk. */
   noteReading(bytes: number, milliseconds: number): void {
     if (bytes > 0 && milliseconds > 0) {
       this.bytesPerMs = mean(this.bytesPerMs, bytes / milliseconds);
@@ -28,7 +28,7 @@ export class Rates {
     return this.tokensPerMs && tokens / this.tokensPerMs;
   }
 
-  /** How long it takes until so many bytes of pages have come from disk. */
+  /** How long it takes until so many bytes of KV blocks have come from disk. */
   readingMs(bytes: number): number | undefined {
     return this.bytesPerMs && bytes / this.bytesPerMs;
   }

@@ -1,8 +1,8 @@
 import { fitsRun, type RunLimits } from "../../device/mod.ts";
-import type { PageManager } from "../pages/page_manager.ts";
+import type { KvBlockManager } from "../kv_blocks/kv_block_manager.ts";
 import type { Roster } from "../sequences/roster.ts";
 import type { Sequence } from "../sequences/sequence.ts";
-import type { States } from "../pages/states.ts";
+import type { States } from "../kv_blocks/states.ts";
 import type { Turn } from "./turn.ts";
 
 /**
@@ -19,7 +19,7 @@ export class RunPlanner {
    */
   constructor(
     private readonly roster: Roster,
-    private readonly pageManager: PageManager,
+    private readonly kvBlockManager: KvBlockManager,
     private readonly states: States | undefined,
     private readonly mostSteps: number,
     private readonly maxRunning: number,
@@ -33,7 +33,7 @@ export class RunPlanner {
 
   /**
    * How many steps these turns, which are planned and have not begun, are the first of; 1: no run. Afterwards each of their
-   * sequences holds the pages and slots that it writes to in all of them.
+   * sequences holds the KV blocks and slots that it writes to in all of them.
    */
   plan(turns: readonly Turn[]): number {
     const { running, waiting } = this.roster;
@@ -44,7 +44,7 @@ export class RunPlanner {
     if (!fitsRun(limits)) return 1;
     const left = limits.map(({ tokens }) => tokens);
     let steps = Math.min(this.mostSteps, this.states ? Math.min(...left) : Math.max(...left));
-    while (steps > 1 && this.pagesFor(turns, steps) > this.pageManager.freePages) {
+    while (steps > 1 && this.kvBlocksFor(turns, steps) > this.kvBlockManager.freeKvBlocks) {
       steps = Math.floor(steps / 2);
     }
     if (steps <= 1) return 1;
@@ -56,13 +56,13 @@ export class RunPlanner {
     return 1;
   }
 
-  /** Pages that they need beside their own. */
-  private pagesFor(turns: readonly Turn[], steps: number): number {
-    const { pageTokens } = this.pageManager;
+  /** KV blocks that they need beside their own. */
+  private kvBlocksFor(turns: readonly Turn[], steps: number): number {
+    const { kvBlockTokens } = this.kvBlockManager;
     let needed = 0;
     for (const { sequence } of turns) {
-      const end = Math.ceil((sequence.begun + rowsOf(sequence, steps)) / pageTokens);
-      for (const pages of sequence.pages) needed += Math.max(0, end - pages.length);
+      const end = Math.ceil((sequence.begun + rowsOf(sequence, steps)) / kvBlockTokens);
+      for (const kvBlocks of sequence.kvBlocks) needed += Math.max(0, end - kvBlocks.length);
     }
     return needed;
   }

@@ -1,20 +1,20 @@
 import type { StepResult, StepSequence } from "../../device/mod.ts";
 import type { Deliveries } from "../sequences/deliveries.ts";
 import type { Outcomes } from "./outcomes.ts";
-import type { PageManager } from "../pages/page_manager.ts";
+import type { KvBlockManager } from "../kv_blocks/kv_block_manager.ts";
 import type { SchedulerCounts, StepReport } from "../report.ts";
 import type { Roster } from "../sequences/roster.ts";
 import { runLimits, RunPlanner } from "./run_planner.ts";
 import { RunUnderWay } from "./run_under_way.ts";
 import type { SchedulerDevice } from "../scheduler_options.ts";
-import type { States } from "../pages/states.ts";
+import type { States } from "../kv_blocks/states.ts";
 import type { Turn } from "./turn.ts";
 
 /** Whom {@link Runs} work for. */
 export interface RunsClient {
   readonly device: Pick<SchedulerDevice, "run" | "wantsSteps">;
   readonly roster: Roster;
-  readonly pageManager: PageManager;
+  readonly kvBlockManager: KvBlockManager;
   readonly states?: States;
   readonly outcomes: Outcomes;
   readonly deliveries: Deliveries;
@@ -36,10 +36,10 @@ export class Runs {
    * @param maxRunning Sequences that run at the same time.
    */
   constructor(private readonly client: RunsClient, mostSteps: number, maxRunning: number) {
-    const { device, roster, pageManager, states } = client;
+    const { device, roster, kvBlockManager, states } = client;
     const steps = device.run === undefined ? 1 : mostSteps;
     const wantsSteps = (rows: number) => device.wantsSteps?.(rows) ?? false;
-    this.planner = new RunPlanner(roster, pageManager, states, steps, maxRunning, wantsSteps);
+    this.planner = new RunPlanner(roster, kvBlockManager, states, steps, maxRunning, wantsSteps);
   }
 
   /** Somebody else wants the device: the run that it has, or that was decided on, begins no more steps. */

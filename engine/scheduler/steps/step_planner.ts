@@ -4,7 +4,7 @@ import type { Lane } from "../sequences/lane.ts";
 import type { Roster } from "../sequences/roster.ts";
 import type { SchedulerOptions } from "../scheduler_options.ts";
 import type { Sequence } from "../sequences/sequence.ts";
-import type { States } from "../pages/states.ts";
+import type { States } from "../kv_blocks/states.ts";
 import { type Turn, turnOf } from "./turn.ts";
 
 /** What of a scheduler's options says who takes part in a step. */
@@ -34,7 +34,7 @@ export class StepPlanner {
   ) {}
 
   /**
-   * The next step's turns. Afterwards each of their sequences holds the pages that it writes to.
+   * The next step's turns. Afterwards each of their sequences holds the KV blocks that it writes to.
    *
    * @param lane Which it is for, where the device has two.
    */
@@ -70,7 +70,7 @@ export class StepPlanner {
       take(sequence);
     }
     if (decoding.length + chunks.length + this.stepsUnderWay() === 0 && running.length > 0) {
-      // Prompts that are half computed hold all pages: the oldest gets its own at the others' cost.
+      // Prompts that are half computed hold all KV blocks: the oldest gets its own at the others' cost.
       const [oldest] = this.roster.running;
       if (lane === "prompts" && oldest.drawsNext) return [];
       const most = Math.min(stepTokens, oldest.mostRows(1 + this.spareOutputs([])));

@@ -1,7 +1,7 @@
 import type { OutputStatus, StepSequence } from "../../device/mod.ts";
 import { M40Error } from "../../errors.ts";
 import type { Sequence } from "../sequences/sequence.ts";
-import { stepStates } from "../pages/states.ts";
+import { stepStates } from "../kv_blocks/states.ts";
 
 /** One sequence's part in a step: the rows that are computed, all of one kind, and what they give. */
 export interface Turn {
@@ -49,9 +49,9 @@ export function endTurn({ sequence, count }: Turn): void {
 /** A turn as the device takes it. */
 export function stepOf(turn: Turn): StepSequence {
   const { sequence, position, count, decode, guesses, outputs } = turn;
-  const { pages } = sequence;
+  const { kvBlocks } = sequence;
   const tokens = sequence.tokens.slice(position, position + count);
-  const step = { tokens, position, pages, decode, states: stepStates(sequence) };
+  const step = { tokens, position, kvBlocks, decode, states: stepStates(sequence) };
   if (outputs === 0) return { ...step, outputs: NO_OUTPUTS };
   if (sequence.hidden !== undefined) {
     const row = (i: number) => ({ row: count - outputs + i, kind: "hidden" as const });

@@ -71,9 +71,9 @@ Deno.test("m40 bench says which GPU it was, by which driver, how warm it became 
 Deno.test("metrics and slots have the GPU's temperature, power and clocks, in base units", async () => {
   await using server = await startServer({ engine: { device: "cuda" } });
   const gauge = async (name: string) => {
-    const page = await (await fetch(server.url + "/metrics")).text();
+    const kvBlock = await (await fetch(server.url + "/metrics")).text();
     const value = new RegExp(`^m40_device_${name}\\{model_name="${MODEL}"\\} (.+)$`, "m").exec(
-      page,
+      kvBlock,
     );
     return value === null ? undefined : Number(value[1]);
   };

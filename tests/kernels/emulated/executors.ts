@@ -30,7 +30,7 @@ async function decode(program: DeviceProgram, sequences: number, steps: number):
     await program.step(Array.from({ length: sequences }, () => ({
       tokens: [0],
       position: 0,
-      pages: [],
+      kvBlocks: [],
       decode: true,
       outputs: [],
     })));
@@ -85,7 +85,7 @@ Deno.test("what is asked for is what steps are run by, however slow; long steps 
 Deno.test("prompts are no measurement of decode steps", async () => {
   const { device, program } = programOf();
   for (let n = 0; n < STEPS; n++) {
-    await program.step([{ tokens: [0], position: 0, pages: [], decode: false, outputs: [] }]);
+    await program.step([{ tokens: [0], position: 0, kvBlocks: [], decode: false, outputs: [] }]);
   }
   assertEquals(await program.executors(1), ["auto"]);
   device.close();

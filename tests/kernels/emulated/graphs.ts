@@ -27,7 +27,7 @@ async function decode(program: DeviceProgram, sequences: number, outputs: number
   await program.step(Array.from({ length: sequences }, (_, i) => ({
     tokens: [0],
     position: 0,
-    pages: [],
+    kvBlocks: [],
     decode: true,
     outputs: i < outputs ? [{ row: 0 }] : [],
   })));
@@ -53,7 +53,7 @@ Deno.test("a graph reads and writes the slots of each step, not those of the ste
       // Now in the same slot, now in the other two.
       slots[i] = n % 3 === 0 ? from : (from + 2) % 4;
       const states = { from: n === 0 ? NONE : from, to: slots[i] };
-      return { tokens: [0], position: n, pages: [], decode: true, outputs: [], states };
+      return { tokens: [0], position: n, kvBlocks: [], decode: true, outputs: [], states };
     }));
     assertEquals(Array.from(program.readBuffer(1, new Float32Array(2))), [n, n === 0 ? 0 : -n]);
   }

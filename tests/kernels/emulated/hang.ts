@@ -30,7 +30,7 @@ Deno.test("a step that takes longer than the ones before does not hold up the th
   const sequence: StepSequence = {
     tokens: [0],
     position: 0,
-    pages: [],
+    kvBlocks: [],
     outputs: [{ row: 0 }],
     decode: true,
   };

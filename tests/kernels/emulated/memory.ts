@@ -31,7 +31,7 @@ for (const golden of GOLDENS) {
     const engine = await Engine.load(pathOf(golden), { device: "emulated", parallel: 4 });
     try {
       const loaded = countAllocations();
-      const { limits, pageTokens } = engine.plan;
+      const { limits, kvBlockTokens } = engine.plan;
       const tokens = (n: number) => Array.from({ length: n }, (_, i) => (7 * i) % limits.n_vocab);
       const sampling = {
         ...GREEDY,
@@ -48,11 +48,16 @@ for (const golden of GOLDENS) {
         mask: new Uint32Array(Math.ceil(limits.n_vocab / 32)).fill(0xFFFFFFFF),
       };
       await engine.exclusive(async (device) => {
-        const pages = device.allocate(limits.n_sequences * limits.n_sequence_pages)!;
+        const kvBlocks = device.allocate(limits.n_sequences * limits.n_sequence_kv_blocks)!;
         const sequence = (index: number, n: number, decode: boolean): StepSequence => ({
           tokens: tokens(n),
-          position: limits.n_sequence_pages * pageTokens - n,
-          pages: [pages.slice(index * limits.n_sequence_pages).slice(0, limits.n_sequence_pages)],
+          position: limits.n_sequence_kv_blocks * kvBlockTokens - n,
+          kvBlocks: [
+            kvBlocks.slice(index * limits.n_sequence_kv_blocks).slice(
+              0,
+              limits.n_sequence_kv_blocks,
+            ),
+          ],
           states: device.slots && { from: index, to: index },
           outputs: tokens(n).flatMap((_, row) =>
             decode || row === n - 1 ? [{ row, sampling }] : []
@@ -74,7 +79,7 @@ for (const golden of GOLDENS) {
           Number(limits.step_bytes),
           "the largest",
         );
-        device.release(pages);
+        device.release(kvBlocks);
       });
       assertEquals(countAllocations(), loaded);
     } finally {
@@ -84,11 +89,11 @@ for (const golden of GOLDENS) {
 
   Deno.test(`${golden}: nothing is allocated on the device after a model is loaded, whatever is served`, async () => {
     const before = countAllocations();
-    // Few pages, so that sequences give way and come back.
+    // Few KV blocks, so that sequences give way and come back.
     const engine = await Engine.load(pathOf(golden), {
       device: "emulated",
       parallel: 6,
-      kvPages: 6,
+      kvKvBlocks: 6,
     });
     try {
       const loaded = countAllocations();
@@ -101,7 +106,7 @@ for (const golden of GOLDENS) {
         sampling,
         topLogprobs: length === 17 ? 5 : undefined,
       }));
-      // Two answers to one prompt copy a page.
+      // Two answers to one prompt copy a KV block.
       const generations = engine.generateAll([...requests, requests[3]]);
       for (const generation of generations) for await (const _ of generation);
       for await (const _ of engine.evaluate(prompt(50)));
@@ -136,7 +141,7 @@ for (const type of ["Q4_K_M", "Q8_0", "F16"]) {
       // The driver's own share (about 100 MB on that card) is in the 400 MB too.
       assertEquals(plan.limits.n_tokens, 512);
       assertLess(plan.programBytes, 200e6);
-      assertGreater(plan.pages * plan.pageTokens, 32 * 1024);
+      assertGreater(plan.kvBlocks * plan.kvBlockTokens, 32 * 1024);
       assertEquals(plan.totalBytes, plan.weightBytes + plan.cacheBytes + plan.programBytes);
       assert(plan.totalBytes <= freeBytes);
     } finally {

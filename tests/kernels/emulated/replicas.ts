@@ -42,7 +42,7 @@ Deno.test("each card has all of the model, answers alike, and has all of its mem
   await withEnvironment({ ...TWO, M40_EMULATION_MEMORY_BYTES: "400000000,500000000" }, async () => {
     const expected = await alone();
     const before = await freeBytes();
-    const engine = await Engine.load(GOLDEN, { ...OPTIONS, kvPages: 12 });
+    const engine = await Engine.load(GOLDEN, { ...OPTIONS, kvKvBlocks: 12 });
     const taken = (await freeBytes()).map((bytes, card) => before[card] - bytes);
     assertEquals(taken, engine.cards.map(({ memory }) => memory.totalBytes));
     assertEquals(engine.plan.totalBytes, taken[0] + taken[1]);

@@ -52,7 +52,7 @@ function doubling(device: TestDevice) {
 }
 
 function decoding(rows: number): StepSequence[] {
-  const one = { tokens: [0], position: 0, pages: [], decode: true, outputs: [] };
+  const one = { tokens: [0], position: 0, kvBlocks: [], decode: true, outputs: [] };
   return Array.from({ length: rows }, () => one);
 }
 

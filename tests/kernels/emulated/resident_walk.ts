@@ -9,7 +9,7 @@ import { B, PlainLayer } from "../../fixtures/plain_layer.ts";
 // slow/emulated_test.ts: only the emulated device has as few as it is told to.
 
 const SHAPE = { hidden: 256, heads: 4, kvHeads: 2, headDim: 64, inner: 1280 };
-const PAGE_TOKENS = 32;
+const KV_BLOCK_TOKENS = 32;
 
 /**
  * What a step computes: a layer as Llama's are, over a cache of its own; or three products, the first thing and the last, some
@@ -26,7 +26,7 @@ function programOf(device: TestDevice, steps: Steps) {
     layer.matmul(B.normed, B.hidden, hidden, [hidden], B.hidden),
   ];
   return device.program({
-    cache: layer.cache(PAGE_TOKENS),
+    cache: layer.cache(KV_BLOCK_TOKENS),
     limits: { n_tokens: 320 },
     ops: steps === "a layer" ? layer.operations() : products(),
     buffers: layer.buffers(),
@@ -43,11 +43,11 @@ async function follow(executor: Executor, together: number, steps: Steps): Promi
     const program = programOf(device, steps);
     const random = new Random(together);
     let used = 0;
-    const pages = LENGTHS.map((length) =>
-      Array.from({ length: Math.ceil((length + 4) / PAGE_TOKENS) }, () => used++)
+    const kvBlocks = LENGTHS.map((length) =>
+      Array.from({ length: Math.ceil((length + 4) / KV_BLOCK_TOKENS) }, () => used++)
     );
     const part = (s: number, position: number, n: number): StepSequence => ({
-      ...{ tokens: new Array(n).fill(0), position, pages: [pages[s]], outputs: [] },
+      ...{ tokens: new Array(n).fill(0), position, kvBlocks: [kvBlocks[s]], outputs: [] },
       decode: position > 0,
     });
     for (let s = 0; s < together; s++) {

@@ -28,7 +28,7 @@ Deno.test("weights, cache and buffers of a part are on its card alone; unloading
     const before = await freeBytes();
     assertEquals(before, [4e8, 5e8]);
     for (let i = 0; i < 3; i++) {
-      const engine = await Engine.load(golden("gpt-oss"), { ...OPTIONS, kvPages: 40 });
+      const engine = await Engine.load(golden("gpt-oss"), { ...OPTIONS, kvKvBlocks: 40 });
       const taken = (await freeBytes()).map((bytes, card) => before[card] - bytes);
       const planned = engine.cards.map(({ memory }) => memory.totalBytes);
       assertEquals(taken, planned);
@@ -122,7 +122,7 @@ for (const [title, variables, reason] of FAULTS) {
       }
       assertMatch(engine.status().failed!, reason);
       await engine.idle();
-      assertEquals(engine.status().usedPages, 0);
+      assertEquals(engine.status().usedKvBlocks, 0);
       await engine.close();
     });
     assertEquals(childrenOf(), []);

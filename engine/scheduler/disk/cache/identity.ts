@@ -2,14 +2,14 @@ import { createHash } from "node:crypto";
 import type { CacheDesc, DeviceInfo } from "../../../device/mod.ts";
 import type { Gguf } from "../../../gguf/mod.ts";
 import { encodeOperations, type Program } from "../../../program/mod.ts";
-import { FORMAT_VERSION } from "./page_file.ts";
+import { FORMAT_VERSION } from "./kv_block_file.ts";
 
 /** Of a tensor, the bytes of a sample and how many of them are taken. */
 const SAMPLE_BYTES = 4096;
 const SAMPLES = 4;
 const CHUNK_BYTES = 2 ** 20;
 
-/** What the bits of KV pages depend on beside their tokens. */
+/** What the bits of KV blocks depend on beside their tokens. */
 export interface Origin {
   readonly gguf: Gguf;
   readonly program: Program;
@@ -19,7 +19,7 @@ export interface Origin {
   readonly device: DeviceInfo;
   /**
    * Of a model over several cards what each has, in their order; the library and the device above are the first one's.
-   * A page's parts lie one after the other, so pages are others where layers are split otherwise.
+   * A KV block's parts lie one after the other, so KV blocks are others where layers are split otherwise.
    */
   readonly parts?: readonly OriginPart[];
 }
@@ -35,7 +35,7 @@ export interface OriginPart {
 }
 
 /**
- * What the bits of KV pages depend on beside their tokens, in parts that can be read by a person; pages are
+ * What the bits of KV blocks depend on beside their tokens, in parts that can be read by a person; KV blocks are
  * known by the hash of it.
  *
  * Of the model that is its program, and of each tensor the type, the shape and samples of the data: all of one
@@ -48,8 +48,8 @@ export interface OriginPart {
 export async function describeOrigin(origin: Origin): Promise<Record<string, unknown>> {
   const { gguf, program, cache, libraryPath, device, parts } = origin;
   const weights = program.weights.map((_, i) => i);
-  // How many pages and slots there are changes none of them.
-  const layout = Object.entries(cache).filter(([key]) => key !== "n_pages" && key !== "slots");
+  // How many KV blocks and slots there are changes none of them.
+  const layout = Object.entries(cache).filter(([key]) => key !== "n_kv_blocks" && key !== "slots");
   return {
     format: FORMAT_VERSION,
     model: {

@@ -1,14 +1,14 @@
 import { join } from "@std/path";
 import type { Files } from "./files.ts";
-import { isPartialName, pageOf } from "./page_name.ts";
+import { isPartialName, kvBlockOf } from "./kv_block_name.ts";
 
-/** A page's file that is half written and has not changed for so long belongs to nobody any more. */
+/** A KV block's file that is half written and has not changed for so long belongs to nobody any more. */
 const ABANDONED_MS = 10 * 60_000;
 /** What is left where there was too much, of the limit: so it is rare that all files are looked at. */
 const KEPT = 0.9;
 
-/** A page's file in the folder of a model. */
-export interface PageEntry {
+/** A KV block's file in the folder of a model. */
+export interface KvBlockEntry {
   readonly folder: string;
   readonly name: string;
   readonly bytes: number;
@@ -16,16 +16,16 @@ export interface PageEntry {
 
 /** What {@link trim} found and did. */
 export interface Trimmed {
-  /** Pages' files of all models that are left. */
-  readonly kept: readonly PageEntry[];
-  readonly removed: readonly PageEntry[];
+  /** KV blocks' files of all models that are left. */
+  readonly kept: readonly KvBlockEntry[];
+  readonly removed: readonly KvBlockEntry[];
   readonly bytes: number;
 }
 
 /**
  * Looks at the files of all models, removes what was left half written long ago and, where there are more
  * bytes than the limit, the files that were not used for longest. Any number of processes may do so: a file
- * that another has removed is none. What is no page's file by its name is left alone.
+ * that another has removed is none. What is no KV block's file by its name is left alone.
  */
 export async function trim(
   files: Files,
@@ -33,7 +33,7 @@ export async function trim(
   limitBytes: number,
   now: number,
 ): Promise<Trimmed> {
-  const found: (PageEntry & { readonly modified: number })[] = [];
+  const found: (KvBlockEntry & { readonly modified: number })[] = [];
   const folders = await files.list(root).catch((error) => {
     // It may be removed at any time.
     if (error instanceof Deno.errors.NotFound) return [];
@@ -43,7 +43,7 @@ export async function trim(
     if (!isFolder || !isModelFolder(folder)) continue;
     for (const { name, isFile } of await files.list(join(root, folder)).catch(() => [])) {
       const partial = isPartialName(name);
-      if (!isFile || !(partial || pageOf(name))) continue;
+      if (!isFile || !(partial || kvBlockOf(name))) continue;
       const path = join(root, folder, name);
       const state = await files.stat(path).catch(() => undefined);
       if (state === undefined) continue;
@@ -52,7 +52,7 @@ export async function trim(
     }
   }
   let bytes = found.reduce((sum, one) => sum + one.bytes, 0);
-  const removed: PageEntry[] = [];
+  const removed: KvBlockEntry[] = [];
   if (bytes > limitBytes) {
     found.sort((a, b) => b.modified - a.modified);
     while (found.length > 0 && bytes > KEPT * limitBytes) {
@@ -65,12 +65,12 @@ export async function trim(
   return { kept: found, removed, bytes };
 }
 
-/** Whether a folder's name is one that a model's pages can be in: see {@link modelFolder}. */
+/** Whether a folder's name is one that a model's KV blocks can be in: see {@link modelFolder}. */
 function isModelFolder(name: string): boolean {
   return /^[0-9a-f]{32}$/.test(name);
 }
 
-/** The name of the folder of the pages whose bits depend on the same, beside their tokens. */
+/** The name of the folder of the KV blocks whose bits depend on the same, beside their tokens. */
 export function modelFolder(identity: string): string {
   return identity.slice(0, 32);
 }

@@ -1,12 +1,12 @@
 import { join } from "@std/path";
 import { systemReason } from "../../../system_error.ts";
 import type { Files } from "./files.ts";
-import { encodeHeader, headerBytes, isUndamaged } from "./page_file.ts";
-import { PageIndex, type StoredPrefix } from "./page_index.ts";
-import { fileName, type PageName, pageOf, partialName, prefixHash } from "./page_name.ts";
+import { encodeHeader, headerBytes, isUndamaged } from "./kv_block_file.ts";
+import { KvBlockIndex, type StoredPrefix } from "./kv_block_index.ts";
+import { fileName, type KvBlockName, kvBlockOf, partialName, prefixHash } from "./kv_block_name.ts";
 import { modelFolder, trim } from "./trim.ts";
 
-/** How exactly it is known when a page was last used. */
+/** How exactly it is known when a KV block was last used. */
 const USE_MS = 10 * 60_000;
 /** Of the limit, how much is written before all files are looked at again. */
 const BETWEEN_TRIMS = 1 / 20;
@@ -18,15 +18,15 @@ const KEPT_WHEN_FULL = 0.9;
 /** After so many failures of the disk in a row nothing more is read. */
 const MOST_READ_FAILURES = 16;
 
-/** What a {@link PageStore} is made from. */
-export interface PageStoreOptions {
+/** What a {@link KvBlockStore} is made from. */
+export interface KvBlockStoreOptions {
   /** Where everything lies; other processes may use it too. */
   readonly folder: string;
-  /** What the bits of pages depend on beside their tokens: a SHA-256 in hexadecimal. */
+  /** What the bits of KV blocks depend on beside their tokens: a SHA-256 in hexadecimal. */
   readonly identity: string;
   /** What that is, for a person who looks into the folder. */
   readonly description?: unknown;
-  readonly pageBytes: number;
+  readonly kvBlockBytes: number;
   /** Bytes of all files at most, those of other models included. */
   readonly limitBytes: number;
   readonly files: Files;
@@ -36,46 +36,46 @@ export interface PageStoreOptions {
   readonly now?: () => number;
 }
 
-/** What a {@link PageStore} has, and has done. */
-export interface PageStoreStatus {
-  /** Pages of this model, as far as is known. */
-  readonly pages: number;
+/** What a {@link KvBlockStore} has, and has done. */
+export interface KvBlockStoreStatus {
+  /** KV blocks of this model, as far as is known. */
+  readonly kvBlocks: number;
   /** Bytes of all models' files, as far as is known. */
   readonly bytes: number;
   readonly limitBytes: number;
-  readonly readPages: number;
+  readonly readKvBlocks: number;
   readonly readBytes: number;
-  /** Pages that could not be read, those that were damaged among them. */
+  /** KV blocks that could not be read, those that were damaged among them. */
   readonly readFailures: number;
   /** Files that were damaged, or not what their names say; they were removed. */
-  readonly damagedPages: number;
-  readonly writtenPages: number;
+  readonly damagedKvBlocks: number;
+  readonly writtenKvBlocks: number;
   readonly writtenBytes: number;
   readonly writeFailures: number;
-  /** Pages that were removed to make room. */
-  readonly removedPages: number;
-  /** Whether pages are still read, and written. */
+  /** KV blocks that were removed to make room. */
+  readonly removedKvBlocks: number;
+  /** Whether KV blocks are still read, and written. */
   readonly reads: boolean;
   readonly writes: boolean;
 }
 
 /**
- * KV pages in files, a file a page, and states. A file gets its name when it is complete, and the name says what is in it,
+ * KV blocks in files, a file a KV block, and states. A file gets its name when it is complete, and the name says what is in it,
  * so that processes that share a folder need no lock. Nothing is forced to the disk: what a power cut leaves
  * of a file is noticed when it is read. Whatever goes wrong, no call fails.
  */
-export class PageStore {
+export class KvBlockStore {
   private readonly folder: string;
-  private index = new PageIndex();
+  private index = new KvBlockIndex();
   private readonly sums = {
-    readPages: 0,
+    readKvBlocks: 0,
     readBytes: 0,
     readFailures: 0,
-    damagedPages: 0,
-    writtenPages: 0,
+    damagedKvBlocks: 0,
+    writtenKvBlocks: 0,
     writtenBytes: 0,
     writeFailures: 0,
-    removedPages: 0,
+    removedKvBlocks: 0,
   };
   private reads = true;
   private writes = true;
@@ -89,13 +89,13 @@ export class PageStore {
   private failuresInARow = 0;
   private trimming?: Promise<void>;
 
-  private constructor(private readonly options: PageStoreOptions) {
+  private constructor(private readonly options: KvBlockStoreOptions) {
     this.folder = join(options.folder, modelFolder(options.identity));
   }
 
   /** Finds out what is there. */
-  static async open(options: PageStoreOptions): Promise<PageStore> {
-    const store = new PageStore(options);
+  static async open(options: KvBlockStoreOptions): Promise<KvBlockStore> {
+    const store = new KvBlockStore(options);
     await store.prepare();
     return store;
   }
@@ -105,90 +105,90 @@ export class PageStore {
     return this.options.identity;
   }
 
-  get pageBytes(): number {
-    return this.options.pageBytes;
+  get kvBlockBytes(): number {
+    return this.options.kvBlockBytes;
   }
 
-  /** Whether pages are taken: now and then one is, to see whether it can be written again. */
+  /** Whether KV blocks are taken: now and then one is, to see whether it can be written again. */
   get isWritable(): boolean {
     return this.writes || (this.reads && this.now() >= this.retryAt);
   }
 
-  status(): PageStoreStatus {
+  status(): KvBlockStoreStatus {
     const { bytes, reads, writes, options: { limitBytes } } = this;
-    return { pages: this.index.size, bytes, limitBytes, ...this.sums, reads, writes };
+    return { kvBlocks: this.index.size, bytes, limitBytes, ...this.sums, reads, writes };
   }
 
   /**
-   * What is there of the prefixes that are longer by a page than the one of a key, and their hash.
+   * What is there of the prefixes that are longer by a KV block than the one of a key, and their hash.
    *
-   * @param tokens The page's tokens in decimal, separated by commas.
+   * @param tokens The KV block's tokens in decimal, separated by commas.
    */
   find(before: string, tokens: string): { hash: string; prefixes: readonly StoredPrefix[] } {
     const hash = prefixHash(before, tokens);
     return { hash, prefixes: this.reads ? this.index.prefixes(hash) : [] };
   }
 
-  /** Whether a page is there, as far as is known. */
-  has(page: PageName): boolean {
-    return this.index.has(page);
+  /** Whether a KV block is there, as far as is known. */
+  has(kvBlock: KvBlockName): boolean {
+    return this.index.has(kvBlock);
   }
 
   /**
-   * Reads a page; the answer is whether it is there, undamaged. Else there is anything in `memory`.
+   * Reads a KV block; the answer is whether it is there, undamaged. Else there is anything in `memory`.
    *
-   * @param place How many pages of tokens come before it.
+   * @param place How many KV blocks of tokens come before it.
    */
-  async read(page: PageName, place: number, memory: Uint8Array): Promise<boolean> {
+  async read(kvBlock: KvBlockName, place: number, memory: Uint8Array): Promise<boolean> {
     const { files, identity } = this.options;
-    if (!this.reads || !this.index.has(page)) return false;
-    const path = join(this.folder, fileName(page));
+    if (!this.reads || !this.index.has(kvBlock)) return false;
+    const path = join(this.folder, fileName(kvBlock));
     const header = new Uint8Array(headerBytes(memory.length));
     const whole = header.length + memory.length;
     try {
       const count = await files.read(path, [header, memory]);
-      if (count !== whole || !await isUndamaged(header, identity, page, memory)) {
-        this.sums.damagedPages++;
-        this.noteReadFailure(page);
+      if (count !== whole || !await isUndamaged(header, identity, kvBlock, memory)) {
+        this.sums.damagedKvBlocks++;
+        this.noteReadFailure(kvBlock);
         await files.remove(path).catch(() => {});
         return false;
       }
     } catch (error) {
-      this.noteReadFailure(page, error);
+      this.noteReadFailure(kvBlock, error);
       return false;
     }
     this.failuresInARow = 0;
-    this.sums.readPages++;
+    this.sums.readKvBlocks++;
     this.sums.readBytes += whole;
-    await this.touch(page, place);
+    await this.touch(kvBlock, place);
     return true;
   }
 
   /**
-   * Writes a page, where that is possible. The memory must stay as it is until it is done.
+   * Writes a KV block, where that is possible. The memory must stay as it is until it is done.
    *
-   * @param place How many pages of tokens come before it.
+   * @param place How many KV blocks of tokens come before it.
    */
-  async write(page: PageName, place: number, memory: Uint8Array): Promise<void> {
-    if (!this.isWritable || this.index.has(page)) return;
+  async write(kvBlock: KvBlockName, place: number, memory: Uint8Array): Promise<void> {
+    if (!this.isWritable || this.index.has(kvBlock)) return;
     // Those that come while one is tried are not written.
     if (!this.writes) this.retryAt = Infinity;
     const { files, identity, limitBytes } = this.options;
-    const part = join(this.folder, partialName(page));
-    const header = await encodeHeader(identity, page, memory);
+    const part = join(this.folder, partialName(kvBlock));
+    const header = await encodeHeader(identity, kvBlock, memory);
     try {
       await files.write(part, [header, memory], usedNow(place));
-      await files.rename(part, join(this.folder, fileName(page)));
+      await files.rename(part, join(this.folder, fileName(kvBlock)));
     } catch (error) {
       await files.remove(part).catch(() => {});
-      await this.noteFailedPage(error);
+      await this.noteFailedKvBlock(error);
       return;
     }
     this.noteWritten();
-    this.index.add(page);
-    this.changedSinceTrim.set(fileName(page), true);
+    this.index.add(kvBlock);
+    this.changedSinceTrim.set(fileName(kvBlock), true);
     const bytes = header.length + memory.length;
-    this.sums.writtenPages++;
+    this.sums.writtenKvBlocks++;
     this.sums.writtenBytes += bytes;
     this.bytes += bytes;
     this.bytesSinceTrim += bytes;
@@ -196,10 +196,10 @@ export class PageStore {
     if (this.bytes > limitBytes || bytesSinceTrim > BETWEEN_TRIMS * limitBytes) this.startTrim();
   }
 
-  /** Notes that a page is used, as pages after it are. */
-  async touch(page: PageName, place: number): Promise<void> {
-    if (!this.writes || !this.index.has(page)) return;
-    await this.options.files.touch(join(this.folder, fileName(page)), usedNow(place))
+  /** Notes that a KV block is used, as KV blocks after it are. */
+  async touch(kvBlock: KvBlockName, place: number): Promise<void> {
+    if (!this.writes || !this.index.has(kvBlock)) return;
+    await this.options.files.touch(join(this.folder, fileName(kvBlock)), usedNow(place))
       .catch(() => {});
   }
 
@@ -217,8 +217,8 @@ export class PageStore {
     }
     try {
       for (const { name, isFile } of await files.list(this.folder)) {
-        const page = isFile ? pageOf(name) : undefined;
-        if (page !== undefined) this.index.add(page);
+        const kvBlock = isFile ? kvBlockOf(name) : undefined;
+        if (kvBlock !== undefined) this.index.add(kvBlock);
       }
     } catch (error) {
       // Without a folder to write to, that it is not there has been said.
@@ -255,20 +255,22 @@ export class PageStore {
       return this.noteWriteFailure(error);
     }
     this.bytes = trimmed.bytes + this.bytesSinceTrim;
-    this.sums.removedPages += trimmed.removed.length;
+    this.sums.removedKvBlocks += trimmed.removed.length;
     // Other processes have added some and removed some.
     const own = modelFolder(identity);
-    this.index = new PageIndex();
-    for (const { folder, name } of trimmed.kept) if (folder === own) this.index.add(pageOf(name)!);
+    this.index = new KvBlockIndex();
+    for (const { folder, name } of trimmed.kept) {
+      if (folder === own) this.index.add(kvBlockOf(name)!);
+    }
     for (const [name, there] of this.changedSinceTrim) {
-      if (there) this.index.add(pageOf(name)!);
-      else this.index.delete(pageOf(name)!);
+      if (there) this.index.add(kvBlockOf(name)!);
+      else this.index.delete(kvBlockOf(name)!);
     }
   }
 
-  private noteReadFailure(page: PageName, error?: unknown): void {
-    this.index.delete(page);
-    this.changedSinceTrim.set(fileName(page), false);
+  private noteReadFailure(kvBlock: KvBlockName, error?: unknown): void {
+    this.index.delete(kvBlock);
+    this.changedSinceTrim.set(fileName(kvBlock), false);
     this.sums.readFailures++;
     // Another process may have removed it; and one that is damaged says nothing of the others.
     if (error === undefined || error instanceof Deno.errors.NotFound) return;
@@ -286,7 +288,7 @@ export class PageStore {
     );
   }
 
-  private async noteFailedPage(error: unknown): Promise<void> {
+  private async noteFailedKvBlock(error: unknown): Promise<void> {
     if (!(error instanceof Deno.errors.NotFound)) return this.noteWriteFailure(error);
     // Somebody has removed the folder, which may be done at any time.
     this.sums.writeFailures++;
@@ -300,7 +302,7 @@ export class PageStore {
     this.writes = false;
     this.retryAt = this.now() + this.pauseMs;
     this.pauseMs = Math.min(2 * this.pauseMs, LONGEST_PAUSE_MS);
-    // The pages that were not used for longest are worth less than what cannot be written.
+    // The KV blocks that were not used for longest are worth less than what cannot be written.
     if (isFull(error) && this.bytes > 0) this.startTrim(KEPT_WHEN_FULL * this.bytes);
     if (wasOff) return;
     this.options.onProblem?.(
@@ -319,8 +321,8 @@ export class PageStore {
 }
 
 /**
- * When a page was used, if that is now. All pages of a prefix that are used in one {@link USE_MS} have the same
- * time, less a millisecond for each page before them: so of a prefix the end goes before the beginning.
+ * When a KV block was used, if that is now. All KV blocks of a prefix that are used in one {@link USE_MS} have the same
+ * time, less a millisecond for each KV block before them: so of a prefix the end goes before the beginning.
  */
 function usedNow(place: number): number {
   return USE_MS * currentUse() - place;

@@ -2,8 +2,8 @@ import { M40Error } from "../errors.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Where the parts of pages, or of slots, that several cards have of each lie in host memory: one after the other, page by page. */
-export class PageParts {
+/** Where the parts of KV blocks, or of slots, that several cards have of each lie in host memory: one after the other, KV block by KV block. */
+export class KvBlockParts {
   private readonly starts: readonly number[];
   private readonly eachBytes: number;
 

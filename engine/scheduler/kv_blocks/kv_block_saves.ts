@@ -1,15 +1,15 @@
 import { currentUse, STATE_GROUP } from "../disk/cache/mod.ts";
 import { isDeviceLoss } from "../../errors.ts";
-import type { DiskPagesOptions } from "../disk/disk_pages_options.ts";
-import { NO_PAGE } from "./page_layout.ts";
+import type { DiskKvBlocksOptions } from "../disk/disk_kv_blocks_options.ts";
+import { NO_KV_BLOCK } from "./kv_block_layout.ts";
 import { type Prefix, ROOT_PREFIX } from "./prefix_tree.ts";
 
-/** While sequences run, how much longer than copying pages it lasts until the next are copied. */
+/** While sequences run, how much longer than copying KV blocks it lasts until the next are copied. */
 const PAUSE_FACTOR = 50;
-/** The longest that copying pages may hold up sequences that run, where a page takes no longer. */
+/** The longest that copying KV blocks may hold up sequences that run, where a KV block takes no longer. */
 const HOLD_UP_MS = 4;
 
-/** A page that is to be saved, the last of a prefix; or the state after it. */
+/** A KV block that is to be saved, the last of a prefix; or the state after it. */
 interface Candidate {
   readonly prefix: Prefix;
   readonly group: number;
@@ -24,16 +24,16 @@ interface Batch {
 const NOTHING: Batch = { candidates: [], parts: [] };
 
 /**
- * Writes published pages to disk, as long as they are in memory: some at a time are copied to host memory
+ * Writes published KV blocks to disk, as long as they are in memory: some at a time are copied to host memory
  * between two steps, then written from there while the device goes on. While sequences run, that takes a
  * fiftieth of the device's time; what is evicted before its turn is not saved.
  */
-export class PageSaves {
+export class KvBlockSaves {
   /** Whether sequences run. */
   isBusy: () => boolean = () => false;
   /** Called when the device is lost. */
   onLoss: (error: unknown) => void = () => {};
-  /** Pages that were evicted before they were saved. */
+  /** KV blocks that were evicted before they were saved. */
   missed = 0;
   private queue: Candidate[] = [];
   /** When prefixes were last noted as used. */
@@ -43,12 +43,12 @@ export class PageSaves {
   private flushing = false;
   /** Ends a pause. */
   private wake?: () => void;
-  /** How long it takes to copy a page, in milliseconds. */
-  private pageMs?: number;
+  /** How long it takes to copy a KV block, in milliseconds. */
+  private kvBlockMs?: number;
 
-  constructor(private readonly options: DiskPagesOptions) {
-    options.pageManager.onPublish = (prefix, group) => this.note(prefix, group);
-    options.pageManager.onKeepState = (prefix) => this.noteState(prefix);
+  constructor(private readonly options: DiskKvBlocksOptions) {
+    options.kvBlockManager.onPublish = (prefix, group) => this.note(prefix, group);
+    options.kvBlockManager.onKeepState = (prefix) => this.noteState(prefix);
   }
 
   /** Writes what is not on disk yet, for so long at most, and nothing more after that. */
@@ -67,16 +67,16 @@ export class PageSaves {
   }
 
   private note(prefix: Prefix, group: number): void {
-    const { leastPages, store } = this.options;
-    if (this.over || !store.isWritable || prefix.length < leastPages) return;
+    const { leastKvBlocks, store } = this.options;
+    if (this.over || !store.isWritable || prefix.length < leastKvBlocks) return;
     // Those before it were too short to be noted.
-    if (prefix.length === leastPages) this.noteBefore(prefix);
+    if (prefix.length === leastKvBlocks) this.noteBefore(prefix);
     this.add({ prefix, group });
   }
 
   private noteState(prefix: Prefix): void {
-    const { leastPages, store } = this.options;
-    if (this.over || !store.isWritable || prefix.length < leastPages) return;
+    const { leastKvBlocks, store } = this.options;
+    if (this.over || !store.isWritable || prefix.length < leastKvBlocks) return;
     this.add({ prefix, group: STATE_GROUP });
   }
 
@@ -89,15 +89,15 @@ export class PageSaves {
     const chain: Prefix[] = [];
     for (let one = prefix.before!; one !== ROOT_PREFIX; one = one.before!) chain.push(one);
     for (const one of chain.reverse()) {
-      one.pages.forEach((page, group) => {
-        if (page !== NO_PAGE) this.queue.push({ prefix: one, group });
+      one.kvBlocks.forEach((kvBlock, group) => {
+        if (kvBlock !== NO_KV_BLOCK) this.queue.push({ prefix: one, group });
       });
     }
   }
 
   private async run(): Promise<void> {
     const { withDevice, store, now } = this.options;
-    // Pages that are published together are saved together.
+    // KV blocks that are published together are saved together.
     await Promise.resolve();
     try {
       while (!this.over && store.isWritable && this.queue.length > 0) {
@@ -118,7 +118,7 @@ export class PageSaves {
         }
         const { candidates, parts } = saved;
         if (candidates.length === 0) continue;
-        if (candidates[0].group !== STATE_GROUP) this.pageMs = milliseconds / candidates.length;
+        if (candidates[0].group !== STATE_GROUP) this.kvBlockMs = milliseconds / candidates.length;
         await Promise.all(candidates.map((one, i) => this.write(one, parts[i])));
         if (this.isBusy() && !this.flushing) await this.pause(PAUSE_FACTOR * milliseconds);
       }
@@ -129,43 +129,43 @@ export class PageSaves {
     }
   }
 
-  /** Copies the next pages that are not on disk to host memory, or the next state. */
+  /** Copies the next KV blocks that are not on disk to host memory, or the next state. */
   private async copy(): Promise<Batch> {
-    const { pageManager, mover, store, keys, memory } = this.options;
+    const { kvBlockManager, mover, store, keys, memory } = this.options;
     if (this.queue[0].group === STATE_GROUP) return await this.copyState(this.queue.shift()!);
-    const room = Math.floor(memory.length / store.pageBytes);
-    const quick = this.isBusy() ? Math.floor(HOLD_UP_MS / (this.pageMs ?? Infinity)) : room;
+    const room = Math.floor(memory.length / store.kvBlockBytes);
+    const quick = this.isBusy() ? Math.floor(HOLD_UP_MS / (this.kvBlockMs ?? Infinity)) : room;
     const most = Math.max(1, Math.min(room, quick));
     const batch: Candidate[] = [];
-    const pages: number[] = [];
+    const kvBlocks: number[] = [];
     let looked = 0;
     for (; looked < this.queue.length && batch.length < most; looked++) {
       const { prefix, group } = this.queue[looked];
       // It is copied by itself.
       if (group === STATE_GROUP) break;
-      const page = prefix.pages[group];
-      if (page === NO_PAGE) this.missed++;
-      else if (!pages.includes(page) && !store.has(keys.nameOf(prefix, group))) {
+      const kvBlock = prefix.kvBlocks[group];
+      if (kvBlock === NO_KV_BLOCK) this.missed++;
+      else if (!kvBlocks.includes(kvBlock) && !store.has(keys.nameOf(prefix, group))) {
         batch.push(this.queue[looked]);
-        pages.push(page);
+        kvBlocks.push(kvBlock);
       }
     }
     this.queue.splice(0, looked);
     if (batch.length === 0) return NOTHING;
-    pageManager.share(pages);
+    kvBlockManager.share(kvBlocks);
     try {
-      const target = memory.subarray(0, pages.length * store.pageBytes);
-      await mover.savePages(Uint32Array.from(pages), target);
+      const target = memory.subarray(0, kvBlocks.length * store.kvBlockBytes);
+      await mover.saveKvBlocks(Uint32Array.from(kvBlocks), target);
     } finally {
-      pageManager.release(pages);
+      kvBlockManager.release(kvBlocks);
     }
-    const { pageBytes } = store;
-    const parts = pages.map((_, i) => memory.subarray(i * pageBytes, (i + 1) * pageBytes));
+    const { kvBlockBytes } = store;
+    const parts = kvBlocks.map((_, i) => memory.subarray(i * kvBlockBytes, (i + 1) * kvBlockBytes));
     return { candidates: batch, parts };
   }
 
   private async copyState(candidate: Candidate): Promise<Batch> {
-    const { pageManager: { slots }, mover, store, keys, stateMemory } = this.options;
+    const { kvBlockManager: { slots }, mover, store, keys, stateMemory } = this.options;
     const { slot } = candidate.prefix;
     if (slot === undefined) this.missed++;
     if (slot === undefined || store.has(keys.stateNameOf(candidate.prefix))) return NOTHING;
@@ -184,7 +184,7 @@ export class PageSaves {
     await this.noteUse(prefix);
   }
 
-  /** Without the pages before it a page is of no use: they are not to be removed before it. */
+  /** Without the KV blocks before it a KV block is of no use: they are not to be removed before it. */
   private async noteUse(prefix: Prefix): Promise<void> {
     const { store, keys } = this.options;
     const use = currentUse();
@@ -192,7 +192,7 @@ export class PageSaves {
     for (let one = prefix.before!; one !== ROOT_PREFIX; one = one.before!) {
       if (this.uses.get(one) === use) return;
       this.uses.set(one, use);
-      for (const group of one.pages.keys()) {
+      for (const group of one.kvBlocks.keys()) {
         await store.touch(keys.nameOf(one, group), one.length - 1);
       }
     }

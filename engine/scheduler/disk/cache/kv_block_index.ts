@@ -1,18 +1,18 @@
-import { type PageName, type PrefixKey, prefixKey } from "./page_name.ts";
+import { type KvBlockName, type PrefixKey, prefixKey } from "./kv_block_name.ts";
 
-/** A prefix some of whose last pages are on disk. */
+/** A prefix some of whose last KV blocks are on disk. */
 export interface StoredPrefix {
   readonly key: PrefixKey;
   readonly promptRows: number;
 }
 
-/** Which pages are on disk, as far as is known: others may add some and remove some at any time. */
-export class PageIndex {
-  /** Of each hash and number of prompt rows the groups that there are pages of, a bit each. */
+/** Which KV blocks are on disk, as far as is known: others may add some and remove some at any time. */
+export class KvBlockIndex {
+  /** Of each hash and number of prompt rows the groups that there are KV blocks of, a bit each. */
   private readonly known = new Map<string, Map<number, number>>();
   private count = 0;
 
-  /** How many pages there are. */
+  /** How many KV blocks there are. */
   get size(): number {
     return this.count;
   }
@@ -23,22 +23,22 @@ export class PageIndex {
       .map((promptRows) => ({ key: prefixKey(hash, promptRows), promptRows }));
   }
 
-  has({ hash, promptRows, group }: PageName): boolean {
+  has({ hash, promptRows, group }: KvBlockName): boolean {
     return ((this.known.get(hash)?.get(promptRows) ?? 0) & 1 << group) !== 0;
   }
 
-  add(page: PageName): void {
-    if (this.has(page)) return;
-    const { hash, promptRows, group } = page;
+  add(kvBlock: KvBlockName): void {
+    if (this.has(kvBlock)) return;
+    const { hash, promptRows, group } = kvBlock;
     let rows = this.known.get(hash);
     if (rows === undefined) this.known.set(hash, rows = new Map());
     rows.set(promptRows, (rows.get(promptRows) ?? 0) | 1 << group);
     this.count++;
   }
 
-  delete(page: PageName): void {
-    if (!this.has(page)) return;
-    const { hash, promptRows, group } = page;
+  delete(kvBlock: KvBlockName): void {
+    if (!this.has(kvBlock)) return;
+    const { hash, promptRows, group } = kvBlock;
     const rows = this.known.get(hash)!;
     const groups = rows.get(promptRows)! & ~(1 << group);
     if (groups !== 0) rows.set(promptRows, groups);

@@ -1,9 +1,9 @@
 import { assertEquals } from "@std/assert";
-import { PageManager } from "./page_manager.ts";
+import { KvBlockManager } from "./kv_block_manager.ts";
 import { ROOT_PREFIX } from "./prefix_tree.ts";
 import { SlotManager } from "./slot_manager.ts";
 
-const PAGE_TOKENS = 4;
+const KV_BLOCK_TOKENS = 4;
 const TOKENS = Array.from({ length: 41 }, (_, i) => i);
 
 /** Keeps a state that nobody goes on from; what is let go is noted. */
@@ -78,31 +78,37 @@ Deno.test("a state that is let go while somebody goes on from it stays kept", ()
   assertEquals([gone, slots.free, slots.idleSlots], [[slot], 1, 0]);
 });
 
-Deno.test("a prompt takes over pages up to the last one after which there is a state", () => {
+Deno.test("a prompt takes over KV blocks up to the last one after which there is a state", () => {
   const slots = new SlotManager(3);
-  const pageManager = new PageManager(10, PAGE_TOKENS, undefined, slots);
-  const pages = pageManager.allocate(10)!;
+  const kvBlockManager = new KvBlockManager(10, KV_BLOCK_TOKENS, undefined, slots);
+  const kvBlocks = kvBlockManager.allocate(10)!;
   let prefix = ROOT_PREFIX;
-  const prefixes = pages.map((page, i) =>
-    prefix = pageManager.publish([page], prefix, TOKENS, i * PAGE_TOKENS, PAGE_TOKENS)!
+  const prefixes = kvBlocks.map((kvBlock, i) =>
+    prefix = kvBlockManager.publish(
+      [kvBlock],
+      prefix,
+      TOKENS,
+      i * KV_BLOCK_TOKENS,
+      KV_BLOCK_TOKENS,
+    )!
   );
-  pageManager.release(pages);
-  assertEquals(pageManager.match(TOKENS).length, 0);
+  kvBlockManager.release(kvBlocks);
+  assertEquals(kvBlockManager.match(TOKENS).length, 0);
   for (const length of [3, 7]) {
     const slot = slots.allocate()!;
-    assertEquals(pageManager.keepState(prefixes[length - 1], slot, false), true);
-    assertEquals(pageManager.keepState(prefixes[length - 1], slot, false), false);
+    assertEquals(kvBlockManager.keepState(prefixes[length - 1], slot, false), true);
+    assertEquals(kvBlockManager.keepState(prefixes[length - 1], slot, false), false);
     slots.release(slot);
   }
-  assertEquals(pageManager.match(TOKENS).length, 7);
-  assertEquals(pageManager.match(TOKENS.slice(0, 28)).length, 3);
+  assertEquals(kvBlockManager.match(TOKENS).length, 7);
+  assertEquals(kvBlockManager.match(TOKENS.slice(0, 28)).length, 3);
   // The state of the shorter one was used longer ago.
   const taken = [slots.allocate(), slots.allocate()];
-  assertEquals(pageManager.match(TOKENS.slice(0, 28)).length, 0);
-  assertEquals(pageManager.match(TOKENS).length, 7);
-  // A prefix is known as long as its state is kept, also when its pages are gone.
-  pageManager.release(pageManager.allocate(10)!);
-  assertEquals(pageManager.match(TOKENS).length, 0);
+  assertEquals(kvBlockManager.match(TOKENS.slice(0, 28)).length, 0);
+  assertEquals(kvBlockManager.match(TOKENS).length, 7);
+  // A prefix is known as long as its state is kept, also when its KV blocks are gone.
+  kvBlockManager.release(kvBlockManager.allocate(10)!);
+  assertEquals(kvBlockManager.match(TOKENS).length, 0);
   assertEquals(prefixes[6].slot !== undefined, true);
   slots.allocate();
   assertEquals(prefixes[6].slot, undefined);

@@ -1,21 +1,21 @@
-import { NO_PAGE } from "./page_layout.ts";
+import { NO_KV_BLOCK } from "./kv_block_layout.ts";
 
-/** Tokens that sequences begin with, whole pages of them, and where the K and V of the last page are. */
+/** Tokens that sequences begin with, whole KV blocks of them, and where the K and V of the last KV block are. */
 export class Prefix {
-  /** Of each group of layers the page; {@link NO_PAGE} where none is published. */
-  readonly pages: number[];
+  /** Of each group of layers the KV block; {@link NO_KV_BLOCK} where none is published. */
+  readonly kvBlocks: number[];
   /** The slot with the state after its last token, where that is kept. */
   slot?: number;
-  /** Its pages, its state, and the prefixes that are longer by one: what keeps it. */
+  /** Its KV blocks, its state, and the prefixes that are longer by one: what keeps it. */
   uses = 0;
-  /** How many pages of tokens it has. */
+  /** How many KV blocks of tokens it has. */
   readonly length: number;
 
   /**
    * @param id A number that no other prefix has or had.
-   * @param before The prefix that is shorter by a page.
+   * @param before The prefix that is shorter by a KV block.
    * @param key What it is known by.
-   * @param promptRows How many of the last page's tokens were computed as prompt rows; those after them were
+   * @param promptRows How many of the last KV block's tokens were computed as prompt rows; those after them were
    * decoded.
    */
   constructor(
@@ -25,11 +25,11 @@ export class Prefix {
     readonly promptRows: number,
     groups: number,
   ) {
-    this.pages = new Array(groups).fill(NO_PAGE);
+    this.kvBlocks = new Array(groups).fill(NO_KV_BLOCK);
     this.length = before === undefined ? 0 : before.length + 1;
   }
 
-  /** The tokens of its last page in decimal, separated by commas. */
+  /** The tokens of its last KV block in decimal, separated by commas. */
   get tokens(): string {
     return this.key.slice(this.key.indexOf(":") + 1);
   }
@@ -39,7 +39,7 @@ export class Prefix {
 export const ROOT_PREFIX: Prefix = new Prefix(0, undefined, "", 0, 0);
 
 /**
- * The prefixes that pages are published under. One without pages is kept while a longer one has some: of
+ * The prefixes that KV blocks are published under. One without KV blocks is kept while a longer one has some: of
  * layers with a window, the end alone may be of use.
  */
 export class PrefixTree {
@@ -54,7 +54,7 @@ export class PrefixTree {
     return this.known.get(keyOf(before, tokens, start, end));
   }
 
-  /** Adds the prefix that is longer by the tokens from `start` to `end`; a page is to be attached to it. */
+  /** Adds the prefix that is longer by the tokens from `start` to `end`; a KV block is to be attached to it. */
   add(
     before: Prefix,
     tokens: readonly number[],
@@ -74,15 +74,15 @@ export class PrefixTree {
     return prefix === ROOT_PREFIX || this.known.get(prefix.key) === prefix;
   }
 
-  /** A page holds a prefix's last tokens, of a group. */
-  attach(prefix: Prefix, group: number, page: number): void {
-    prefix.pages[group] = page;
+  /** A KV block holds a prefix's last tokens, of a group. */
+  attach(prefix: Prefix, group: number, kvBlock: number): void {
+    prefix.kvBlocks[group] = kvBlock;
     prefix.uses++;
   }
 
   /** It does so no more. What is of no use then is forgotten. */
   detach(prefix: Prefix, group: number): void {
-    prefix.pages[group] = NO_PAGE;
+    prefix.kvBlocks[group] = NO_KV_BLOCK;
     this.drop(prefix);
   }
 

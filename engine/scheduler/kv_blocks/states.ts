@@ -1,24 +1,24 @@
 import { NONE, type RunLimits, type StepSequence } from "../../device/mod.ts";
-import type { HostPages } from "./host_pages.ts";
-import type { PageManager } from "./page_manager.ts";
-import type { PageMoves } from "./page_moves.ts";
+import type { HostKvBlocks } from "./host_kv_blocks.ts";
+import type { KvBlockManager } from "./kv_block_manager.ts";
+import type { KvBlockMoves } from "./kv_block_moves.ts";
 import type { Sequence } from "../sequences/sequence.ts";
 import type { SlotManager } from "./slot_manager.ts";
 
 /**
  * The states of the sequences of a {@link Roster}, where a model keeps some beside K and V.
  *
- * A state is that after a sequence's computed tokens, no others: it cannot be cut as pages can. A step reads
+ * A state is that after a sequence's computed tokens, no others: it cannot be cut as KV blocks can. A step reads
  * it from one slot and writes it to the same, or to another where the old one is still wanted: others go on
  * from it, it is kept under a prefix that ends there, or guesses may be wrong.
  */
 export class States {
   /** @param host Where sequences that give way keep their states; without it they are computed again. */
   constructor(
-    private readonly pageManager: PageManager,
+    private readonly kvBlockManager: KvBlockManager,
     private readonly slots: SlotManager,
-    private readonly moves: PageMoves,
-    private readonly host?: HostPages,
+    private readonly moves: KvBlockMoves,
+    private readonly host?: HostKvBlocks,
   ) {}
 
   /** Whether there is a slot for somebody who comes in. */
@@ -32,7 +32,7 @@ export class States {
   }
 
   /**
-   * How many tokens of a sequence a step computes, of so many at most: one step ends at the last page border
+   * How many tokens of a sequence a step computes, of so many at most: one step ends at the last KV block border
    * of the prompt, where the state is kept for prompts that begin alike, and one before its last token, where
    * others wait to go on from there.
    */
@@ -70,7 +70,7 @@ export class States {
   }
 
   /**
-   * How many steps of a run there can be, one token each, of so many that a sequence would take part in: those to the page
+   * How many steps of a run there can be, one token each, of so many that a sequence would take part in: those to the KV block
    * border where its state would have to be kept a second time. One that goes on behind the first has a slot for that
    * afterwards; where none can be had, its steps end there.
    */
@@ -79,10 +79,10 @@ export class States {
     if (steps <= toBorder) return steps;
     sequence.laterSlot ??= this.slots.allocate();
     if (sequence.laterSlot === undefined) return toBorder;
-    return Math.min(steps, toBorder + this.pageManager.pageTokens);
+    return Math.min(steps, toBorder + this.kvBlockManager.kvBlockTokens);
   }
 
-  /** Where a run that is about to begin writes a sequence's state behind the next page border, if it is to go on there. */
+  /** Where a run that is about to begin writes a sequence's state behind the next KV block border, if it is to go on there. */
   laterOf(sequence: Sequence): RunLimits["later"] {
     const { laterSlot } = sequence;
     if (laterSlot === undefined) return undefined;
@@ -96,10 +96,10 @@ export class States {
     if (laterSlot !== undefined) this.slots.release(laterSlot);
   }
 
-  /** Tokens from those that are computed to the next page border, at least one. */
+  /** Tokens from those that are computed to the next KV block border, at least one. */
   private stepsToBorder({ computed }: Sequence): number {
-    const { pageTokens } = this.pageManager;
-    return pageTokens - computed % pageTokens;
+    const { kvBlockTokens } = this.kvBlockManager;
+    return kvBlockTokens - computed % kvBlockTokens;
   }
 
   /** A step has computed a sequence up to `computed`, and written its state. */
@@ -111,7 +111,10 @@ export class States {
       if (slot !== undefined) this.slots.release(slot);
     }
     this.keep(sequence);
-    if (sequence.laterSlot !== undefined && sequence.computed % this.pageManager.pageTokens === 0) {
+    if (
+      sequence.laterSlot !== undefined &&
+      sequence.computed % this.kvBlockManager.kvBlockTokens === 0
+    ) {
       // A run writes there from here on.
       sequence.nextSlot = sequence.laterSlot;
       sequence.laterSlot = undefined;
@@ -163,7 +166,7 @@ export class States {
 
   /** Nothing comes of a sequence any more: the last state that was kept of its answer stays. */
   finish({ answered }: Sequence): void {
-    if (answered?.slot !== undefined) this.pageManager.onKeepState?.(answered);
+    if (answered?.slot !== undefined) this.kvBlockManager.onKeepState?.(answered);
   }
 
   /** A state in host memory is of no use any more. */
@@ -172,25 +175,25 @@ export class States {
     sequence.savedState = undefined;
   }
 
-  /** The last page border before the last token of a sequence's prompt, which somebody has to compute. */
+  /** The last KV block border before the last token of a sequence's prompt, which somebody has to compute. */
   private lastBorder({ prompt }: Sequence): number {
     const last = prompt.length - 1;
-    return last - last % this.pageManager.pageTokens;
+    return last - last % this.kvBlockManager.kvBlockTokens;
   }
 
   /**
-   * Keeps a state at a page border: the one that a prompt ends with, those that chunks of it end with where
+   * Keeps a state at a KV block border: the one that a prompt ends with, those that chunks of it end with where
    * there is room, and the newest of an answer, as a conversation goes on from its end.
    */
   private keep(sequence: Sequence): void {
     const { computed, prefixes, prompt } = sequence;
-    if (computed % this.pageManager.pageTokens !== 0) return;
-    const prefix = prefixes[computed / this.pageManager.pageTokens - 1];
+    if (computed % this.kvBlockManager.kvBlockTokens !== 0) return;
+    const prefix = prefixes[computed / this.kvBlockManager.kvBlockTokens - 1];
     if (prefix === undefined) return;
     const passing = computed < this.lastBorder(sequence);
-    if (!this.pageManager.keepState(prefix, sequence.slot!, passing)) return;
+    if (!this.kvBlockManager.keepState(prefix, sequence.slot!, passing)) return;
     if (computed < prompt.length) {
-      if (!passing) this.pageManager.onKeepState?.(prefix);
+      if (!passing) this.kvBlockManager.onKeepState?.(prefix);
       return;
     }
     if (sequence.answered?.slot !== undefined) this.slots.letGo(sequence.answered.slot);

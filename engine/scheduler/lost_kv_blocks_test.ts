@@ -1,23 +1,24 @@
 import { assertEquals } from "@std/assert";
 import { M40Error } from "../errors.ts";
 import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
-import { PageManager } from "./pages/page_manager.ts";
-import { HostPages } from "./pages/host_pages.ts";
-import { PageMoves } from "./pages/page_moves.ts";
+import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
+import { HostKvBlocks } from "./kv_blocks/host_kv_blocks.ts";
+import { KvBlockMoves } from "./kv_blocks/kv_block_moves.ts";
 import { noCounts } from "./report.ts";
 import { Roster } from "./sequences/roster.ts";
 import { Sequence } from "./sequences/sequence.ts";
 
-const PAGE_TOKENS = 4;
-const PAGES = 8;
+const KV_BLOCK_TOKENS = 4;
+const KV_BLOCKS = 8;
 
-/** Moves pages, or fails at what it is told to. */
+/** Moves KV blocks, or fails at what it is told to. */
 class Mover {
   failing = new Set<string>();
   readonly done: string[] = [];
-  readonly copyPages = (from: Uint32Array, to: Uint32Array) => this.move(`copy ${from} to ${to}`);
-  readonly savePages = (pages: Uint32Array) => this.move(`save ${pages}`);
-  readonly restorePages = (pages: Uint32Array) => this.move(`restore ${pages}`);
+  readonly copyKvBlocks = (from: Uint32Array, to: Uint32Array) =>
+    this.move(`copy ${from} to ${to}`);
+  readonly saveKvBlocks = (kvBlocks: Uint32Array) => this.move(`save ${kvBlocks}`);
+  readonly restoreKvBlocks = (kvBlocks: Uint32Array) => this.move(`restore ${kvBlocks}`);
   readonly saveSlots = (slots: Uint32Array) => this.move(`save slot ${slots}`);
   readonly restoreSlots = (slots: Uint32Array) => this.move(`restore slot ${slots}`);
 
@@ -41,13 +42,13 @@ function sequenceOf(length: number, first: number, leader?: Sequence): Sequence 
   });
 }
 
-Deno.test("one who shares pages of a leader that did not come back is computed again, though it moved none", async () => {
-  const pageManager = new PageManager(PAGES, PAGE_TOKENS);
+Deno.test("one who shares KV blocks of a leader that did not come back is computed again, though it moved none", async () => {
+  const kvBlockManager = new KvBlockManager(KV_BLOCKS, KV_BLOCK_TOKENS);
   const mover = new Mover();
-  const moves = new PageMoves(mover);
-  const host = new HostPages(new Uint8Array(PAGES), 1);
+  const moves = new KvBlockMoves(mover);
+  const host = new HostKvBlocks(new Uint8Array(KV_BLOCKS), 1);
   const counts = noCounts();
-  const roster = new Roster(pageManager, moves, 4, PAGES * PAGE_TOKENS, counts, host);
+  const roster = new Roster(kvBlockManager, moves, 4, KV_BLOCKS * KV_BLOCK_TOKENS, counts, host);
   const [older, leader] = [sequenceOf(4, 100), sequenceOf(6, 0)];
   const follower = sequenceOf(6, 0, leader);
   for (const sequence of [older, leader, follower]) roster.arrive(sequence, 0);
@@ -58,29 +59,29 @@ Deno.test("one who shares pages of a leader that did not come back is computed a
     roster.advance(sequence, sequence.prompt.length);
     sequence.append({ token: 7, logprob: 0, top: [] });
   }
-  assertEquals(roster.reserve(older, PAGES * PAGE_TOKENS - 4), true);
+  assertEquals(roster.reserve(older, KV_BLOCKS * KV_BLOCK_TOKENS - 4), true);
   assertEquals([leader.state, leader.saved?.count], ["preempted", 2]);
   assertEquals((await moves.run()).sequences.size, 0);
   roster.finish(older);
-  // It comes back, and its follower takes over its pages, before anything was moved.
+  // It comes back, and its follower takes over its KV blocks, before anything was moved.
   assertEquals([roster.admit(0), roster.admit(0)], [leader, follower]);
-  assertEquals(follower.pages, leader.pages);
+  assertEquals(follower.kvBlocks, leader.kvBlocks);
   mover.failing.add("restore");
   const lost = await moves.run();
   assertEquals([...lost.sequences], [leader]);
   roster.recover(lost);
   for (const sequence of [leader, follower]) {
-    assertEquals([sequence.state, sequence.computed, sequence.pages], ["preempted", 0, []]);
+    assertEquals([sequence.state, sequence.computed, sequence.kvBlocks], ["preempted", 0, []]);
   }
   assertEquals(follower.leader, undefined);
-  // Of the page that the leader had published before, nothing was lost.
-  assertEquals([pageManager.freePages, host.usage.saved], [PAGES, 0]);
+  // Of the KV block that the leader had published before, nothing was lost.
+  assertEquals([kvBlockManager.freeKvBlocks, host.usage.saved], [KV_BLOCKS, 0]);
   assertEquals(counts.recomputations, 2);
 });
 
 Deno.test("copies are one call, but where one reads or writes what another writes", async () => {
   const mover = new Mover();
-  const moves = new PageMoves(mover);
+  const moves = new KvBlockMoves(mover);
   const [a, b, c] = [sequenceOf(1, 0), sequenceOf(1, 1), sequenceOf(1, 2)];
   moves.copy(a, [0], [1]);
   moves.copy(b, [0], [2]);
@@ -92,9 +93,9 @@ Deno.test("copies are one call, but where one reads or writes what another write
   assertEquals(moves.isEmpty, true);
 });
 
-Deno.test("slots are moved among the pages, in the order of what was decided; a state that did not come back is not saved", async () => {
+Deno.test("slots are moved among the KV blocks, in the order of what was decided; a state that did not come back is not saved", async () => {
   const mover = new Mover();
-  const moves = new PageMoves(mover);
+  const moves = new KvBlockMoves(mover);
   const [a, b] = [sequenceOf(1, 0), sequenceOf(1, 1)];
   moves.saveSlot(a, 3, new Uint8Array(1));
   moves.save(a, [3], new Uint8Array(1));
@@ -106,14 +107,14 @@ Deno.test("slots are moved among the pages, in the order of what was decided; a 
   moves.copy(a, [2], [1]);
   moves.saveSlot(b, 2, new Uint8Array(1));
   const lost = await moves.run();
-  assertEquals([[...lost.sequences], [...lost.pages]], [[b], []]);
-  // Page 2 is none of slot 2's concern.
+  assertEquals([[...lost.sequences], [...lost.kvBlocks]], [[b], []]);
+  // KV block 2 is none of slot 2's concern.
   assertEquals(mover.done, ["copy 2 to 1"]);
 });
 
-Deno.test("what reads pages that could not be written is lost too, until they are written again", async () => {
+Deno.test("what reads KV blocks that could not be written is lost too, until they are written again", async () => {
   const mover = new Mover();
-  const moves = new PageMoves(mover);
+  const moves = new KvBlockMoves(mover);
   const [a, b, c] = [sequenceOf(1, 0), sequenceOf(1, 1), sequenceOf(1, 2)];
   mover.failing.add("restore");
   moves.restore(a, [0, 1], new Uint8Array(2));
@@ -121,6 +122,6 @@ Deno.test("what reads pages that could not be written is lost too, until they ar
   moves.copy(c, [3], [1]);
   const lost = await moves.run();
   assertEquals([...lost.sequences], [a, b]);
-  assertEquals([...lost.pages], [0, 2]);
+  assertEquals([...lost.kvBlocks], [0, 2]);
   assertEquals(mover.done, ["copy 3 to 1"]);
 });

@@ -1,5 +1,5 @@
 import {
-  type PageName,
+  type KvBlockName,
   prefixHash,
   type PrefixKey,
   prefixKey,
@@ -20,13 +20,13 @@ export class PrefixKeys {
     return prefixKey(this.hashOf(prefix), prefix.promptRows);
   }
 
-  /** The name of the last page of a prefix, of a group. */
-  nameOf(prefix: Prefix, group: number): PageName {
+  /** The name of the last KV block of a prefix, of a group. */
+  nameOf(prefix: Prefix, group: number): KvBlockName {
     return { hash: this.hashOf(prefix), promptRows: prefix.promptRows, group };
   }
 
   /** The name of the state after a prefix. */
-  stateNameOf(prefix: Prefix): PageName {
+  stateNameOf(prefix: Prefix): KvBlockName {
     return this.nameOf(prefix, STATE_GROUP);
   }
 

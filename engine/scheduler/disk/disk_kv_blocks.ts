@@ -1,36 +1,36 @@
-import type { PageStore, PageStoreStatus } from "./cache/mod.ts";
-import type { DiskPagesOptions } from "./disk_pages_options.ts";
-import { PageFetches } from "../pages/page_fetches.ts";
-import { PageSaves } from "../pages/page_saves.ts";
-import { PrefixKeys } from "../pages/prefix_keys.ts";
+import type { KvBlockStore, KvBlockStoreStatus } from "./cache/mod.ts";
+import type { DiskKvBlocksOptions } from "./disk_kv_blocks_options.ts";
+import { KvBlockFetches } from "../kv_blocks/kv_block_fetches.ts";
+import { KvBlockSaves } from "../kv_blocks/kv_block_saves.ts";
+import { PrefixKeys } from "../kv_blocks/prefix_keys.ts";
 import type { StepReport } from "../report.ts";
 
-/** What {@link DiskPages} has done. */
-export interface DiskPagesStatus extends PageStoreStatus {
-  /** Pages that were evicted before they could be written. */
-  readonly missedPages: number;
+/** What {@link DiskKvBlocks} has done. */
+export interface DiskKvBlocksStatus extends KvBlockStoreStatus {
+  /** KV blocks that were evicted before they could be written. */
+  readonly missedKvBlocks: number;
 }
 
-/** Whom a {@link DiskPages} works for. */
-export interface DiskPagesClient {
+/** Whom a {@link DiskKvBlocks} works for. */
+export interface DiskKvBlocksClient {
   /** Whether sequences run. */
   isBusy(): boolean;
-  /** A sequence waits for its pages no longer. */
+  /** A sequence waits for its KV blocks no longer. */
   onEnd(): void;
   /** The device is lost. */
   onLoss(error: unknown): void;
 }
 
-/** KV pages of prefixes on disk: what is published is written there, and fetched for those who wait. */
-export class DiskPages {
-  readonly fetches: PageFetches;
-  readonly saves: PageSaves;
+/** KV blocks of prefixes on disk: what is published is written there, and fetched for those who wait. */
+export class DiskKvBlocks {
+  readonly fetches: KvBlockFetches;
+  readonly saves: KvBlockSaves;
   /** Others may use it too. */
-  readonly store: PageStore;
+  readonly store: KvBlockStore;
 
   /** @param options Host memory is given for each of the two. */
   constructor(
-    options: Omit<DiskPagesOptions, "keys" | "memory" | "stateMemory"> & {
+    options: Omit<DiskKvBlocksOptions, "keys" | "memory" | "stateMemory"> & {
       readonly fetchMemory: Uint8Array<ArrayBuffer>;
       readonly saveMemory: Uint8Array<ArrayBuffer>;
       readonly fetchStateMemory?: Uint8Array<ArrayBuffer>;
@@ -39,13 +39,13 @@ export class DiskPages {
   ) {
     const keys = new PrefixKeys(options.store.rootKey);
     this.store = options.store;
-    this.fetches = new PageFetches({
+    this.fetches = new KvBlockFetches({
       ...options,
       keys,
       memory: options.fetchMemory,
       stateMemory: options.fetchStateMemory,
     });
-    this.saves = new PageSaves({
+    this.saves = new KvBlockSaves({
       ...options,
       keys,
       memory: options.saveMemory,
@@ -53,12 +53,12 @@ export class DiskPages {
     });
   }
 
-  status(): DiskPagesStatus {
-    return { ...this.store.status(), missedPages: this.saves.missed };
+  status(): DiskKvBlocksStatus {
+    return { ...this.store.status(), missedKvBlocks: this.saves.missed };
   }
 
   /** Works for somebody. */
-  serve({ isBusy, onEnd, onLoss }: DiskPagesClient): void {
+  serve({ isBusy, onEnd, onLoss }: DiskKvBlocksClient): void {
     this.saves.isBusy = isBusy;
     this.fetches.onEnd = onEnd;
     this.saves.onLoss = this.fetches.onLoss = onLoss;

@@ -1,0 +1,37 @@
+import { type KvBlockLayout, NO_KV_BLOCK } from "./kv_block_layout.ts";
+import type { Prefix } from "./prefix_tree.ts";
+import type { Sequence } from "../sequences/sequence.ts";
+
+/** What a sequence takes over of its beginning. */
+export interface Beginning {
+  /** Of each group of layers, as {@link Sequence.kvBlocks}. */
+  readonly kvBlocks: number[][];
+  readonly prefixes: (Prefix | undefined)[];
+}
+
+/**
+ * The KV blocks of the prompt of a leader, the last of them perhaps not full, and what they stand for. What
+ * lies behind a window the leader may have given back: undefined where that is gone.
+ */
+export function beginningOf(
+  { kvBlocks, prefixes, prompt }: Sequence,
+  layout: KvBlockLayout,
+): Beginning | undefined {
+  const { kvBlockTokens } = layout;
+  const count = Math.ceil(prompt.length / kvBlockTokens);
+  const shared: number[][] = [];
+  for (const [group, own] of kvBlocks.entries()) {
+    const first = layout.firstKvBlock(group, prompt.length - 1);
+    const taken = new Array<number>(first).fill(NO_KV_BLOCK);
+    for (let i = first; i < count; i++) {
+      const kvBlock = own[i] === NO_KV_BLOCK ? prefixes[i]?.kvBlocks[group] : own[i];
+      if (kvBlock === undefined || kvBlock === NO_KV_BLOCK) return undefined;
+      taken.push(kvBlock);
+    }
+    shared.push(taken);
+  }
+  return {
+    kvBlocks: shared,
+    prefixes: prefixes.slice(0, Math.floor((prompt.length - 1) / kvBlockTokens)),
+  };
+}
