@@ -46,7 +46,7 @@ import { route } from "./route.ts";
 
 /** What a server serves, and to whom. */
 export interface AppOptions {
-  /** The models that are served; absent: the one that {@link engine} has in memory, for good. */
+  /** The models that are served; absent: the one that {@link engine} keeps in memory permanently. */
   models?: Models;
   /** The engine of the one model that is served. */
   engine?: Engine;
@@ -71,9 +71,9 @@ export interface AppOptions {
   loadingCommentMs?: number;
   /** Origins whose web pages may call the server, `https://example.com`; `*` is all. Default: none. */
   corsOrigins?: readonly string[];
-  /** Names of hosts that requests may be for, beside those that the server answers to anyway; `*` is all. */
+  /** Names of hosts that requests may be for, in addition to those that the server answers to anyway; `*` is all. */
   allowedHosts?: readonly string[];
-  /** Whether reasoning is told apart from an answer's content; default "separate". */
+  /** Whether reasoning is separate from an answer's content; default "separate". */
   reasoning?: "separate" | "inline";
   /** Tokens of reasoning at most where a request does not say; default: no limit. */
   reasoningBudget?: number;

@@ -23,7 +23,7 @@ export interface ServerContext {
   readonly holdStreamsMs: number;
   /** How often a stream says that it waits for its model, in milliseconds. */
   readonly loadingCommentMs: number;
-  /** Whether reasoning is told apart from an answer's content. */
+  /** Whether reasoning is separate from an answer's content. */
   readonly reasoning: "separate" | "inline";
   /** Tokens of reasoning at most where a request does not say; absent: no limit. */
   readonly reasoningBudget?: number;
@@ -31,7 +31,7 @@ export interface ServerContext {
   readonly storeChanges: boolean;
 }
 
-/** What {@link serve} gives to the routes beside the request. */
+/** What {@link serve} gives to the routes in addition to the request. */
 export interface ServerEnv {
   Bindings: {
     /** Aborted when the client has left, or the server stops and what still runs is to end. */

@@ -10,7 +10,7 @@ import { ModelFailing } from "../engine/manager/mod.ts";
 import { standardError } from "./output/mod.ts";
 import { printable } from "../engine/printable.ts";
 
-/** Tells OpenAI's and Anthropic's clients whether to send a request again, whatever its status. */
+/** Says to OpenAI's and Anthropic's clients whether to send a request again, whatever its status. */
 export const SHOULD_RETRY_HEADER = "X-Should-Retry";
 
 /** The body of every answer that is an error. */
@@ -24,7 +24,7 @@ export const ErrorBody = z.strictObject({
 }).meta({ id: "Error" });
 export type ErrorBody = z.output<typeof ErrorBody>;
 
-/** What an {@link HttpError} carries beside its status, code and message. */
+/** What an {@link HttpError} carries in addition to its status, code and message. */
 export interface HttpErrorOptions {
   /** The parameter at fault, as the client spells it. */
   param?: string;
@@ -96,7 +96,7 @@ const STATUS: Record<M40ErrorCode, number> = {
 };
 
 /**
- * What a client is told of an error. An engine's error speaks for itself, but for `internal`; any
+ * What a client gets of an error. An engine's error speaks for itself, but for `internal`; any
  * other error is a fault of the program: it goes to the log with its stack, and the client gets a
  * number to find it by.
  *

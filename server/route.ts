@@ -2,7 +2,7 @@ import type { Context, Hono } from "hono";
 import type { ServerEnv } from "./context.ts";
 import { HttpError } from "./errors.ts";
 
-/** The methods that routes answer, beside OPTIONS. */
+/** The methods that routes answer, in addition to OPTIONS. */
 export const METHODS = ["GET", "HEAD", "POST", "DELETE"] as const;
 
 /** Answers a request; a thrown error becomes an answer in {@link HttpError}'s shape. */

@@ -85,8 +85,8 @@ export function serve(app: Hono<ServerEnv>, options: ServeOptions): Listening {
 }
 
 /**
- * Checks that an address can be listened on at the moment; fails as {@link serve} does. It accepts
- * nobody: a server that ends at once might not be gone yet when the next one starts.
+ * Checks that an address can be listened on now; fails as {@link serve} does. It accepts no connection: a server that
+ * ends at once might not be gone yet when the next one starts.
  */
 export function assertListenable(hostname: string, port: number, option?: string): void {
   listen(hostname, port, option).close();

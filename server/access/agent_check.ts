@@ -20,10 +20,10 @@ export interface AgentCheck extends Disposable {
 
 /**
  * The line for HAProxy: `up` with a weight, the share in percent of its requests that run and do not wait;
- * `down` when the server takes no new requests, which leaves those be that it has. Not `drain`: that would
- * hold after a restart, until somebody lifts it.
+ * `down` when the server takes no new requests, which leaves those be that it has. Not `drain`: that would hold after a
+ * restart, until an operator lifts it.
  *
- * @param draining Whether the server was told to end.
+ * @param draining Whether the server was asked to end.
  */
 export function agentLine(models: Models, draining: boolean): string {
   if (draining) return "down #draining\n";
@@ -37,7 +37,7 @@ export function agentLine(models: Models, draining: boolean): string {
  * Answers agent checks until it is disposed of.
  *
  * @param port 0 takes any that is free.
- * @param line What they are told.
+ * @param line The answer that they get.
  * @throws {M40Error} `io` when the address cannot be listened on.
  */
 export function serveAgentCheck(hostname: string, port: number, line: () => string): AgentCheck {
@@ -62,7 +62,7 @@ export function serveAgentCheck(hostname: string, port: number, line: () => stri
       // So few bytes that the system takes them whether the other side reads or not.
       await connection.write(ENCODER.encode(line()));
     } catch {
-      // It left before it was told.
+      // It left before its answer.
     }
   };
   accept();

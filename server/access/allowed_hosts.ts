@@ -1,10 +1,13 @@
-/** Names that no stranger can lead to an address of his choice: local networks' own (RFC 6762, RFC 8375, ICANN's internal). */
+/**
+ * Names that no stranger can lead to an address of his choice: local networks' own (RFC 6762, RFC 8375, ICANN's
+ * internal).
+ */
 const LOCAL_NAMES = [".local", ".internal", ".home.arpa"];
 
 /**
- * The hosts that a server answers to. Whoever owns a name can lead it to any address, so that a browser takes the
- * server for a part of his web page (DNS rebinding). So where nothing else keeps that page away, only hosts are
- * answered that are nobody's to lead: addresses, names of the local network, and those that the server is told.
+ * The hosts that a server answers to. The owner of a name can point it at any address, so that a browser takes the
+ * server for a part of the owner's web page (DNS rebinding). So without other protection, only hosts are answered that
+ * no stranger can point here: addresses, names of the local network, and those that the server is given.
  */
 export class AllowedHosts {
   private readonly any: boolean;
@@ -14,7 +17,7 @@ export class AllowedHosts {
   /**
    * @param hostname The address that the server listens on. On a loopback address it answers to loopback names alone.
    * @param hasKey Whether requests need a key, which a web page of others does not have.
-   * @param told Names that are answered all the same; `*` is all.
+   * @param told Names that are answered too; `*` is all.
    */
   constructor(
     private readonly hostname: string,

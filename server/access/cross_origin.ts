@@ -24,7 +24,7 @@ export class AllowedOrigins {
   }
 
   /**
-   * Tells browsers so: answers preflights, which bring no key, and marks answers. Credentials are for
+   * Answers browsers accordingly: answers preflights, which bring no key, and marks answers. Credentials are for
    * origins that are named: with `*` browsers refuse them.
    */
   middleware(): MiddlewareHandler {

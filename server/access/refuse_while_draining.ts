@@ -3,8 +3,8 @@ import type { ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
 
 /**
- * Asks clients for a new connection while the server drains, and refuses new generations when those had
- * notice who send them here.
+ * Asks clients for a new connection while the server drains. Refuses new generations once load balancers had time to
+ * notice.
  */
 export function refuseWhileDraining(): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {

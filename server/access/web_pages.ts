@@ -10,7 +10,7 @@ import { HttpError } from "../errors.ts";
  * origin are refused, and those to a host whose name could be such a page's.
  *
  * @param hosts The hosts that the server answers to.
- * @param allowed Origins whose pages may call it all the same.
+ * @param allowed Origins whose pages may call it nevertheless.
  */
 export function refuseWebPages(hosts: AllowedHosts, allowed: AllowedOrigins): MiddlewareHandler {
   return async (c, next) => {

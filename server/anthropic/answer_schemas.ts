@@ -25,7 +25,7 @@ const MessageUsage = z.strictObject({
 }).meta({ id: "MessageUsage", description: "Tokens that a request took." });
 export type MessageUsage = z.output<typeof MessageUsage>;
 
-/** What of it the end of a stream tells, as totals of the message. */
+/** The part of it that the end of a stream reports, as totals of the message. */
 const MessageDeltaUsage = z.strictObject(usageFields).meta({ id: "MessageDeltaUsage" });
 
 const StopReason = z.enum([

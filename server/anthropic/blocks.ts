@@ -27,7 +27,7 @@ export interface Turn {
 
 /** What a system text begins with that counts requests, and so is another in each: no model needs it. */
 const BILLING = "x-anthropic-billing-header:";
-/** What tells a model that a result is an error; the field itself no template has a place for. */
+/** Marks a result as an error for the model; no template has room for the field itself. */
 const ERROR_PREFIX = "Error: ";
 
 type Block = Readonly<Record<string, unknown>>;
@@ -51,7 +51,7 @@ const READERS: Readonly<Record<Message["role"], Readers>> = {
   },
 };
 
-/** Blocks that Anthropic's own tools leave in a conversation, whoever sends them back. */
+/** Blocks that Anthropic's own tools leave in a conversation, for any server that gets it back. */
 export const HOSTED_BLOCK = /_tool_use$|_tool_result$|^container_upload$|^compaction$/;
 
 /** What may stand in a tool's result. */

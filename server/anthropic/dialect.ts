@@ -29,7 +29,7 @@ export const AnthropicError = z.strictObject({
 }).meta({ id: "AnthropicError" });
 export type AnthropicError = z.output<typeof AnthropicError>;
 
-/** The status with which Anthropic says that it can serve nobody at the moment. */
+/** The status with which Anthropic says that it is overloaded. */
 const OVERLOADED = 529;
 
 const TYPES: Readonly<Record<number, AnthropicError["error"]["type"]>> = {

@@ -6,7 +6,7 @@ import type { ContentBlock, MessageEvent, MessageObject, MessageUsage } from "./
 /** What stands for a signature: clients send thinking back only where there is one. */
 const SIGNATURE = "m40";
 
-/** What a whole message's usage tells beside the counts. */
+/** What a whole message's usage reports in addition to the counts. */
 const SERVICE = { service_tier: "standard" } as const;
 
 /** What ends a message. */
@@ -136,7 +136,7 @@ export class MessageAnswer implements Answer {
     };
   }
 
-  /** What the last chunk tells; undefined for the others. */
+  /** What the last chunk reports; undefined for the others. */
   private endOf({ finishReason, stopString, usage }: GenerationChunk): MessageEnd | undefined {
     if (finishReason === undefined || usage === undefined) return undefined;
     const { completionTokens, reasoningTokens } = usage;

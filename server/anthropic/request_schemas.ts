@@ -53,7 +53,7 @@ const TEXT_BLOCKS = {
   },
 };
 
-/** What a result may have: what is no text is told of, and not shown. */
+/** What a result may have: other blocks are named to the model, and not shown. */
 const RESULT_BLOCKS = {
   type: "array",
   items: {

@@ -139,7 +139,7 @@ function schemasOf(roots: readonly z.ZodType[], io: "input" | "output"): Record<
   for (const root of roots) {
     const { $defs = {} } = z.toJSONSchema(root, { io, unrepresentable: "any" });
     for (const [name, schema] of Object.entries($defs)) {
-      // Schemas lie beside each other here, and not in each that names them.
+      // Schemas are kept once here, and not repeated in each that names them.
       const text = JSON.stringify(schema).replaceAll('"#/$defs/', `"${SCHEMAS}`);
       found[name] = JSON.parse(text, withoutSafeBounds);
     }

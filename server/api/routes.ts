@@ -5,8 +5,7 @@ import { docsPage } from "./docs_page.ts";
 import { describeApi } from "./document.ts";
 
 /**
- * `GET /openapi.json` and `GET /docs`: what there is to ask. They need no key, and tell nothing of what is
- * served.
+ * `GET /openapi.json` and `GET /docs`: what there is to ask. They need no key, and reveal nothing of what is served.
  *
  * @param needsKey Whether requests must bring a key.
  */

@@ -133,7 +133,7 @@ const OWN_FIELDS: Readonly<Record<Exclude<BodyDialect, "chat">, readonly string[
 /** Blocks of Anthropic's that others have not. */
 const OWN_BLOCKS: ReadonlySet<unknown> = new Set(["tool_use", "tool_result", "redacted_thinking"]);
 
-/** Whose body it is, by what no other dialect has. */
+/** The dialect of a body, by the fields that only that dialect has. */
 function dialectOf(json: unknown): BodyDialect {
   const body = fieldsOf(json);
   for (const dialect of ["responses", "anthropic", "ollama"] as const) {

@@ -24,8 +24,8 @@ export const LlamaCompletionRequest = z.object({
 }, wants("a JSON object")).meta({ id: "LlamaCompletionRequest" });
 
 /**
- * `POST /completion`, and `POST /completions`, which llama.cpp's clients ask as that and OpenAI's clients, whose base
- * URL has no `/v1`, as theirs: the names of fields say which.
+ * `POST /completion`, and `POST /completions`, which both llama.cpp's clients and OpenAI's clients (with a base URL
+ * without `/v1`) use: the names of fields say which.
  */
 export function llamaCompletionRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/completion", {

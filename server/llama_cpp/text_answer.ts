@@ -53,14 +53,14 @@ export const LlamaPiece = z.strictObject({
 }).meta({ id: "LlamaTextPiece" });
 type LlamaPiece = z.output<typeof LlamaPiece>;
 
-/** What a text is told with. */
+/** What is reported with a text. */
 export interface TextOptions {
   /** The name of the model. */
   readonly model: string;
   /** Whether what it goes on from was shortened. */
   readonly truncated?: boolean;
   readonly returnTokens?: boolean;
-  /** Tells what tokens are called, where log-probabilities are wanted; else absent. */
+  /** Gives names to tokens, where log-probabilities are wanted; else absent. */
   readonly tokenizer?: Tokenizer;
 }
 
@@ -126,7 +126,7 @@ export class LlamaTextAnswer implements Answer {
         held = [];
       }
       if (finishReason === undefined || usage === undefined) continue;
-      // An end token is sampled and not told of.
+      // An end token is sampled and not reported.
       const byModel = tokens < usage.completionTokens;
       yield {
         ...head,

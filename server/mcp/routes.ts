@@ -139,10 +139,10 @@ export function mcpRoutes(
 }
 
 /**
- * The tools, for whom they are; undefined where there are no servers.
+ * The tools, for callers that may use them; undefined where there are no servers.
  *
- * A tool may do anything on this machine, so pages of origins that `--cors` allows are refused as well, and so are
- * browser extensions and desktop programs, whose origins have a scheme of their own.
+ * A tool may do anything on this machine. So pages of origins that `--cors` allows are refused too, and so are browser
+ * extensions and desktop programs, whose origins have their own scheme.
  *
  * @throws {HttpError} 403 for any other origin than the server's own.
  */

@@ -1,7 +1,7 @@
 import type { DeviceState, Engine, EngineCard, Executor } from "../../engine/mod.ts";
 import type { MetricRegistry } from "./registry.ts";
 
-/** What the device is doing at the moment, in Prometheus's base units. What is not known is absent. */
+/** What the device does now, in Prometheus's base units. What is not known is absent. */
 const GAUGES: readonly [
   name: string,
   help: string,

@@ -1,6 +1,6 @@
 /**
- * What `GET /metrics` tells Prometheus. Metrics have m40's own name, and vLLM's beside it where vLLM
- * has one of the same meaning, so that dashboards and load balancers made for it can read them.
+ * What `GET /metrics` reports to Prometheus. Metrics have m40's own name, and also vLLM's where vLLM has one of the
+ * same meaning, so that dashboards and load balancers made for it can read them.
  *
  * @module
  */

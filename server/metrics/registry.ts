@@ -7,8 +7,8 @@ export type Names = readonly [string, ...string[]];
 const VLLM = "vllm:";
 
 /**
- * Metrics under m40's names and vLLM's. Those of a model have the label `model_name`; vLLM's have `engine` too,
- * the number that tells engines of one server apart, which its dashboards and load balancers select by.
+ * Metrics under m40's names and vLLM's. Those of a model have the label `model_name`. vLLM's also have `engine`, the
+ * number of an engine in its server, which vLLM's dashboards and load balancers select by.
  */
 export class MetricRegistry {
   private readonly own = new Registry();
@@ -37,7 +37,7 @@ export class MetricRegistry {
     }
   }
 
-  /** A sum that somebody else keeps, asked for whenever metrics are read. */
+  /** A sum that other code keeps, read whenever metrics are read. */
   counter(names: Names, help: string, sum: () => number): void {
     for (const name of names) {
       new Counter({
@@ -52,7 +52,10 @@ export class MetricRegistry {
     }
   }
 
-  /** A counter by the value of a label. Values that have not come up yet are there, as 0: a rate is 0 then and not absent. */
+  /**
+   * A counter by the value of a label. Values that have not come up yet are there, as 0: a rate is 0 then and not
+   * absent.
+   */
   labelled(
     name: string,
     help: string,

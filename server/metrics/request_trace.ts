@@ -47,7 +47,7 @@ class SpanContext {
   }
 }
 
-/** A request that is traced: told what becomes of its generations, and when it has its answer. */
+/** A request that is traced: notified of its generations, and of its answer. */
 export class RequestTrace {
   private readonly start = Date.now();
   private readonly reports: { report: GenerationReport; end: number }[] = [];
@@ -58,7 +58,7 @@ export class RequestTrace {
     this.reports.push({ report, end: Date.now() });
   };
 
-  /** The request lasts until then, whether its answer has begun or not. */
+  /** The request lasts until then, whether its answer has started or not. */
   until(done: Promise<unknown>): void {
     this.pending.push(done);
   }

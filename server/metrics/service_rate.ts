@@ -4,16 +4,16 @@ import type { EngineStatus, GenerationReport, StepReport } from "../../engine/mo
 const WINDOW_SECONDS = 10;
 /** The weight of the newest request in the mean time that one takes. */
 const NEWEST = 0.1;
-/** The longest that a client is told to stay away, in seconds. */
+/** The longest that a client is asked to stay away, in seconds. */
 const LONGEST_WAIT_SECONDS = 60;
 
 /** How fast requests are served at present. */
 export class ServiceRate {
-  /** Tokens drawn in each of the last seconds, by the second modulo the window. */
+  /** Tokens sampled in each of the last seconds, by the second modulo the window. */
   private readonly drawn = new Float64Array(WINDOW_SECONDS);
   private newest = 0;
   private first?: number;
-  /** The mean time that a request runs once it was let in, in milliseconds. */
+  /** The mean time from a request's admission to its end, in milliseconds. */
   private runMs?: number;
 
   /** @param now Milliseconds, rising. */
@@ -39,8 +39,8 @@ export class ServiceRate {
   }
 
   /**
-   * When a client that found the queue full may come again, in seconds: when half of those who wait
-   * will have been let in, by the time that requests took so far.
+   * When a client that found the queue full may come again, in seconds: when half of the waiting requests will have
+   * been admitted, judged by how long requests took so far.
    */
   retryAfterSeconds({ running, waiting }: Pick<EngineStatus, "running" | "waiting">): number {
     const letIn = Math.max(1, waiting / 2);
@@ -48,7 +48,7 @@ export class ServiceRate {
     return Math.min(LONGEST_WAIT_SECONDS, Math.max(1, Math.ceil(seconds)));
   }
 
-  /** Empties the seconds that have begun since the last call. */
+  /** Empties the seconds that have started since the last call. */
   private advance(): void {
     const now = this.now();
     this.first ??= now;

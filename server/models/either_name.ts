@@ -1,4 +1,4 @@
-/** The tag that Ollama's names have where nobody says another. */
+/** The default tag of Ollama's names. */
 export const LATEST = ":latest";
 
 /**

@@ -4,7 +4,7 @@ import { HttpError } from "../errors.ts";
 import { LATEST } from "./either_name.ts";
 import type { ListedModel, Models, ServedModel } from "./models.ts";
 
-/** One model that is in memory for good: its engine is somebody else's to load and to close. */
+/** One model that is in memory permanently: other code loads and closes its engine. */
 export class FixedModel implements Models {
   private readonly served: ServedModel;
 

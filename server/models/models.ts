@@ -19,7 +19,7 @@ export interface ListedModel {
 
 /** The models that a server serves, whether they are in memory or not. */
 export interface Models {
-  /** What there is to ask for, and where it lies; absent where the models are somebody else's. */
+  /** The models that can be asked for, and where they lie; absent where other code manages models. */
   readonly catalogue?: Catalogue;
   /**
    * The own name of the model that a request asks for.
@@ -44,8 +44,8 @@ export interface Models {
   waiting(name?: string): number;
   /** Why nothing can be computed any more, or not for some time. */
   failure(): string | undefined;
-  /** What a device was lost by, or why it could not be had, until a model is loaded again. */
+  /** Why a device was lost or unavailable, until a model is loaded again. */
   lost(): string | undefined;
-  /** From now on told what becomes of models. */
+  /** Notifies a listener of changes of models from now on. */
   observe(observer: ManagerObserver<Engine>): void;
 }

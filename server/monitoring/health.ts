@@ -34,8 +34,8 @@ function lostReplicas(models: Models): number {
 }
 
 /**
- * `GET /health` and `GET /ready`, for a service manager and a load balancer. They need no key, so they
- * tell nothing of what is served.
+ * `GET /health` and `GET /ready`, for a service manager and a load balancer. They need no key, so they reveal nothing
+ * of what is served.
  *
  * - `/health` asks whether the server is alive: 200 while it can work or begin anew, also while it drains
  *   and while no model is in memory; 503 when the device is lost for good, or again and again.

@@ -162,7 +162,7 @@ function readMessage(
   };
 }
 
-/** What a tool gave, its images told of. */
+/** What a tool gave, with a note on its images. */
 function withImages(content: string, images: unknown): string {
   const told = (Array.isArray(images) ? images : [images]).map(() => notShown({ kind: "image" }));
   return [...content === "" ? [] : [content], ...told].join("\n");

@@ -74,7 +74,7 @@ export function createRoute(app: Hono<ServerEnv>, server: ServerContext, headers
         return c.json({ status: "success" } satisfies CreateStatus);
       }
       const pace = { commentMs: server.commentMs, halfClosed: c.env.halfClosed };
-      // What was begun is done, whoever reads of it: a copy is there whole or not at all.
+      // What was started is finished, even without a reader: a copy is there whole or not at all.
       return eventStream(progressOf(work), () => {}, pace, c.get("dialect"));
     },
   });

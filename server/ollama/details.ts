@@ -23,10 +23,10 @@ export const Details = z.strictObject({
 });
 export type Details = z.output<typeof Details>;
 
-/** What the header of a model's file tells. */
+/** What the header of a model's file says. */
 export interface HeaderFacts {
   readonly details: Details;
-  /** Numbers, texts and truth values; null in the place of lists. */
+  /** Numbers, texts and truth values; null instead of lists. */
   readonly info: Readonly<Record<string, string | number | boolean | null>>;
   readonly template?: string;
   readonly license?: string;
@@ -71,7 +71,7 @@ export class Headers {
   /** @param overridesOf What of a model's metadata is taken otherwise than its file has it. */
   constructor(private readonly overridesOf: (name: string) => readonly Override[] | undefined) {}
 
-  /** What a model's header tells; undefined where its file cannot be read. */
+  /** What a model's header says; undefined where its file cannot be read. */
   async of({ path, name }: PlacedModel): Promise<HeaderFacts | undefined> {
     if (path === undefined) return undefined;
     const { mtime, size } = await Deno.stat(path).catch(() => ({ mtime: null, size: 0 }));

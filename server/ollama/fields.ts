@@ -94,7 +94,7 @@ export function saysNothing(value: unknown): boolean {
   return value === undefined || value === null || value === "" || value === false || value === 0;
 }
 
-/** What a template is told of `think`. */
+/** What a template gets for `think`. */
 export function thinking(think: CommonFields["think"]): Partial<ChatRequest> {
   if (think == null) return {};
   return typeof think === "string"
@@ -164,7 +164,7 @@ export const thinkingField = {
   }),
 };
 
-/** A request's model; beside {@link modelFields} for requests that must name one. */
+/** A request's model; in addition to {@link modelFields} for requests that must name one. */
 export const namedModel = {
   model: string("The model, with or without a tag; :latest is none."),
   name: string("The older name of model, which counts first."),

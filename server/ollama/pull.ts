@@ -115,7 +115,7 @@ async function pullQuietly(source: string, options: PullOptions): Promise<void> 
   }
 }
 
-/** How a pull goes, as JSON. What a slow client has not read yet is told as it is when it reads on. */
+/** How a pull goes, as JSON. Progress that a slow client has not read yet is replaced by the newest. */
 async function* progressOf(source: string, signal: AbortSignal): AsyncGenerator<string> {
   const told: PullStatus[] = [{ status: "pulling manifest" }];
   let progress: PullStatus | undefined;
@@ -142,7 +142,7 @@ async function* progressOf(source: string, signal: AbortSignal): AsyncGenerator<
     over = true;
     wake();
   });
-  // It is awaited below, when all is told.
+  // It is awaited below, after all reports.
   done.catch(() => {});
   while (!over || told.length > 0 || progress !== undefined) {
     const next = told.shift() ?? progress;
@@ -157,7 +157,7 @@ async function* progressOf(source: string, signal: AbortSignal): AsyncGenerator<
   yield JSON.stringify(SUCCESS);
 }
 
-/** What tells a source from others, in the form of a hash: programs cut digits out of it, whatever it is. */
+/** Identifies a source, in the form of a hash: programs cut digits out of it, whatever it is. */
 function digestOf(source: string): string {
   return `sha256:${createHash("sha256").update(source).digest("hex")}`;
 }

@@ -53,7 +53,7 @@ export function showRoute(app: Hono<ServerEnv>, server: ServerContext, headers: 
         );
       }
       const { record } = await models.catalogue?.find(name) ?? {};
-      // A model whose template knows no tools is told of them in words.
+      // A model whose template knows no tools gets a description of them in words.
       const chats = facts.template !== undefined || isChat(models.loaded(), name);
       const { details, info, template = "", license, embeds, fillsIn, thinks } = facts;
       return c.json(

@@ -9,10 +9,10 @@ import { HttpError } from "../errors.ts";
 /**
  * What a request that changes the store works on.
  *
- * Web pages cannot: not those of origins that `--cors` lets in, and not those that seem to be of the server's own,
- * as one is whose name leads here (DNS rebinding). A browser says of every such request whose it is.
+ * Web pages cannot: not those of origins that `--cors` allows, and not those that merely seem to be of the server's own
+ * origin, such as one whose name leads here (DNS rebinding). A browser names the origin of every such request.
  *
- * @throws {HttpError} 403 where the server does not allow it, or not to whoever asks.
+ * @throws {HttpError} 403 where the server does not allow it, or not to this caller.
  */
 export function storeToChange(c: Context<ServerEnv>, server: ServerContext): Catalogue {
   const { catalogue } = server.models;
@@ -46,7 +46,7 @@ export function storeToChange(c: Context<ServerEnv>, server: ServerContext): Cat
   return catalogue;
 }
 
-/** Has what goes wrong told without the store's folder, which is nothing to a client. */
+/** Reports errors without the store's folder, which means nothing to a client. */
 export function withoutFolder(error: unknown): unknown {
   const directory = modelsDirectory();
   if (!(error instanceof M40Error) || directory === undefined) return error;

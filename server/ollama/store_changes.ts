@@ -49,7 +49,7 @@ export function storeChangesRoutes(app: Hono<ServerEnv>, server: ServerContext):
           { param: "model" },
         );
       }
-      // The answers that run are finished first, and whoever asks for it meanwhile may have it loaded again.
+      // Running answers finish first, and a request for the model may have it loaded again meanwhile.
       await server.models.unload(name);
       await removeModel(name).catch(rethrow);
       await server.models.unload(name);

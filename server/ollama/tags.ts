@@ -85,7 +85,7 @@ export function tagsRoutes(app: Hono<ServerEnv>, server: ServerContext, headers:
 }
 
 /**
- * What tells a model's file from others: its hash, where the model's record has one. Else the hash of what is known
+ * Identifies a model's file: its hash, where the model's record has one. Else the hash of what is known
  * without reading the file: programs cut digits out of it, and would fail of an empty one.
  */
 async function digestOf({ name, path }: PlacedModel): Promise<string> {

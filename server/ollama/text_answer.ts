@@ -5,7 +5,10 @@ import { chatLogprobs } from "../openai/mod.ts";
 import type { AnswerEnd, CommonFields, Logprobs } from "./fields.ts";
 import { type AnsweredCall, WholeCalls } from "./tools.ts";
 
-/** What the two routes tell apart: the text, reasoning and calls of an answer or of a piece of it, as its fields. */
+/**
+ * The differences between the two routes: the text, reasoning and calls of an answer or of a piece of it, as its
+ * fields.
+ */
 export type Said = (text: string, reasoning: string, calls?: readonly AnsweredCall[]) => object;
 
 /** When a request came, and when it had its model: by `performance.now()`. */
@@ -105,16 +108,16 @@ export class TextAnswer implements Answer {
   }
 }
 
-/** How log-probabilities are told: absent where none are wanted. */
+/** How log-probabilities are reported: absent where none are wanted. */
 export interface ToldLogprobs {
   readonly tokenizer: Tokenizer;
-  /** Whether those of other tokens are told, too. */
+  /** Whether those of other tokens are reported too. */
   readonly top: boolean;
 }
 
 type LogprobList = NonNullable<Logprobs>;
 
-/** What a request wants to be told of log-probabilities. */
+/** Which log-probabilities a request wants. */
 export function told(
   { engine }: ServedModel,
   { logprobs, top_logprobs }: Pick<CommonFields, "logprobs" | "top_logprobs">,

@@ -135,7 +135,7 @@ export class CompletionAnswer implements Answer {
 
   /**
    * The answer's events as JSON, pieced together around the head's: this is what the server spends on every
-   * token. With usage, the last event tells it, and the others that they do not.
+   * token. With usage, the last event has it, and the others have null.
    */
   async *events(): AsyncGenerator<string> {
     const { withUsage } = this;

@@ -24,7 +24,7 @@ export class CompletionLogprobsWriter {
   private offset: number;
   private added: number;
 
-  /** @param tokenizer Whose tokens they are. */
+  /** @param tokenizer The tokenizer of the tokens. */
   constructor(private readonly tokenizer: Tokenizer, place: TokenPlace = {}) {
     this.decoder = tokenizer.decoder(place.decoder ?? { continuing: true });
     this.offset = place.offset ?? 0;

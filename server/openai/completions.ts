@@ -18,7 +18,7 @@ import { CompletionRequest, DEFAULT_MAX_TOKENS, MAX_CHOICES } from "./completion
 import { answerHead } from "./head.ts";
 import { refuseOthersFields } from "./others_fields.ts";
 
-/** `POST /v1/completions`: OpenAI's legacy completions, with m40's own fields beside theirs. */
+/** `POST /v1/completions`: OpenAI's legacy completions, with m40's own fields next to theirs. */
 export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/v1/completions", {
     POST: async (c) =>

@@ -10,7 +10,7 @@ export interface CallDelta {
   readonly custom?: { readonly name?: string; readonly input: string };
 }
 
-/** Tells the calls of custom tools, which are functions with one text to the model, from those of functions. */
+/** Separates calls of custom tools, which are functions with one text to the model, from those of functions. */
 export class CustomCalls {
   /** The inputs of the custom tools' calls, by the choice's and the call's number. */
   private readonly inputs = new Map<string, InputReader>();

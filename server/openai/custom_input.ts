@@ -55,7 +55,7 @@ const ESCAPES: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r
 export class InputReader {
   /** Where in the arguments: before the input's text, in it, or behind it. */
   private place: "before" | "inside" | "behind" = "before";
-  /** What was read and not understood yet: the beginning of an escape. */
+  /** What was read and not understood yet: the start of an escape. */
   private rest = "";
 
   /** What the next piece of the arguments adds to the input. */

@@ -7,7 +7,7 @@ import { parseBody, readJson, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { type Handler, route } from "../route.ts";
 
-/** A model as `/v1/models` shows it: OpenAI's fields, and what a client has to know beside them. */
+/** A model as `/v1/models` shows it: OpenAI's fields, and what else a client has to know. */
 export const ModelObject = z.strictObject({
   id: z.string(),
   alias_of: z.string().optional().meta({

@@ -8,7 +8,7 @@ import { boolean, integer, string, thinkingVariables, wants } from "../request/m
 
 const tokens = (description: string) => integer(-1, 2 ** 31, description);
 
-/** Fields of chat beside reasoning_effort, reasoning_budget and chat_template_kwargs, which count first. */
+/** Fields of chat in addition to reasoning_effort, reasoning_budget and chat_template_kwargs, which count first. */
 export const thinkingFields = {
   enable_thinking: boolean("SGLang's and DashScope's word for whether the model reasons."),
   thinking_budget: tokens("DashScope's name of reasoning_budget."),
@@ -26,7 +26,7 @@ export const thinkingFields = {
   }, wants("an object")).nullish().meta({ description: "The same as OpenRouter is told it." }),
 };
 
-/** What a schema with {@link thinkingFields}, and m40's own fields beside them, gives of them. */
+/** What a schema with {@link thinkingFields} and m40's own fields gives of them. */
 export type ThinkingFields =
   & { [F in keyof typeof thinkingFields]?: z.output<(typeof thinkingFields)[F]> }
   & {

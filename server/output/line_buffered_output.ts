@@ -14,7 +14,7 @@ const NOTHING = new Uint8Array();
  * Deno's standard output, which buffers lines, made exact: a write that fails with WouldBlock can be
  * tried again with the same bytes, and none come out twice.
  *
- * By itself it does not tell what a failed write has taken: some of it may be in the pipe, some in the
+ * By itself it does not report how much a failed write has written: some of it may be in the pipe, some in the
  * buffer. So it gets pieces of which that is known as long as the buffer is empty: a line feed alone,
  * and a long piece without one, go straight to the pipe or are not taken; a short piece without one is
  * taken always, and then has to be got out of the buffer.

@@ -17,9 +17,9 @@ const LONGEST_PAUSE_MS = 50;
 const encoder = new TextEncoder();
 
 /**
- * Standard output or standard error, written off the event loop: a reader that is slow or gone holds
- * up whoever waits for {@link write}, and nothing else. What is written comes out in order and whole,
- * also where the stream is nonblocking: pipes and terminals are when another program made them so.
+ * Standard output or standard error, written off the event loop: a reader that is slow or gone delays only the callers
+ * that wait for {@link write}. What is written comes out in order and whole, also where the stream is nonblocking:
+ * pipes and terminals are when another program made them so.
  */
 export class OutputStream {
   /** Settles, and never fails, when everything so far is written or given up. */
@@ -44,7 +44,7 @@ export class OutputStream {
   /**
    * Writes all of a text; resolves when it is written.
    *
-   * @throws {ClosedOutput} Where nobody reads it any more.
+   * @throws {ClosedOutput} Where its reader is gone.
    * @throws {M40Error} "io" where it cannot be written for another reason.
    */
   async write(text: string | Uint8Array): Promise<void> {
@@ -63,8 +63,8 @@ export class OutputStream {
   }
 
   /**
-   * Writes a text for whoever reads it: nobody waits for that, and what cannot be written, or is too
-   * much for a reader that does not read, is lost. Where logs are exported, it is one of them.
+   * Writes a text without waiting: text that cannot be written, or is too much for a slow reader, is lost. Where logs
+   * are exported, it is one of them.
    */
   say(text: string): void {
     if (exportsLogs) this.log(text.trimEnd());
@@ -92,7 +92,7 @@ export class OutputStream {
         if (!(error instanceof Deno.errors.WouldBlock)) {
           throw new M40Error("io", `${this.name} cannot be written: ${systemReason(error)}`);
         }
-        // A nonblocking stream is full. There is nothing that would tell when it no longer is.
+        // A nonblocking stream is full. Nothing reports when it no longer is.
         await new Promise((resolve) => setTimeout(resolve, pause));
         pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
       }

@@ -11,7 +11,7 @@ const LONG_BODY = 2 ** 17;
  * The JSON value in a request's body. Never holds more than `maxBytes` and one chunk, whatever the
  * client claims or sends. Numbers are as {@link exactBody} has them.
  *
- * @param request A request whose body nobody has read.
+ * @param request A request whose body has not been read.
  * @param maxBytes The longest body that is accepted.
  * @throws {HttpError} 415 for another content type, 413 for a longer body, 400 for one that is not
  * UTF-8 or not JSON.

@@ -7,15 +7,15 @@ import type { ChatRequest } from "../../engine/mod.ts";
 
 type Variables = Readonly<Record<string, unknown>>;
 
-/** What a template is told of whether the model reasons, by the two names that templates know it by. */
+/** What a template gets about reasoning, by the two names that templates know it by. */
 export function thinkingVariables(thinks: boolean): Variables {
   return { enable_thinking: thinks, thinking: thinks };
 }
 
 /**
- * What a template is told of an effort in OpenAI's words, where "none" turns the reasoning off.
+ * What a template gets for an effort in OpenAI's words, where "none" turns the reasoning off.
  *
- * @param variables What the client has told the template itself, which counts first.
+ * @param variables What the client itself gives to the template, which counts first.
  */
 export function effortFields(
   effort: string | null | undefined,
@@ -27,7 +27,7 @@ export function effortFields(
       templateVariables: variables ?? undefined,
     };
   }
-  // Who sets one of the two names does without the other.
+  // A client that sets one of the two names does without the other.
   const said = THINKING.some((name) => variables?.[name] !== undefined);
   return { templateVariables: { ...(said ? {} : thinkingVariables(false)), ...variables } };
 }

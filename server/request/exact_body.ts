@@ -1,6 +1,6 @@
 /**
- * Which numbers of a body are kept as they are written. Schemas, arguments and what a template is told go on to the
- * model and come back from it; other fields are settings, whose numbers are JavaScript's.
+ * Which numbers of a body are kept as they are written. Schemas, arguments and template variables go to the model and
+ * come back from it. Other fields are settings, whose numbers are JavaScript's.
  *
  * @module
  */
@@ -32,7 +32,7 @@ const EXACT_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What most bodies lose by `JSON.parse`, and nobody misses: Python's clients write a temperature as 1.0, and every key
+ * `JSON.parse` loses this in most bodies without harm: Python's clients write a temperature as 1.0, and every key
  * of a `logit_bias` is an integer.
  */
 const BEARABLE: BearableLoss = {
@@ -52,8 +52,8 @@ const LIMITS: JsonLimits = {
 
 /**
  * The value of a body's text. In {@link EXACT_FIELDS} numbers are as {@link parseJson} has them. Elsewhere they are
- * JavaScript's, but for a `seed` beyond 2^53, which is a bigint: seeds of 64 bits are not rare, and those that differ
- * in the last bits alone must not draw the same tokens.
+ * JavaScript's, but for a `seed` beyond 2^53, which is a bigint: seeds of 64 bits are common, and those that differ in
+ * the last bits alone must sample different tokens.
  *
  * @throws {SyntaxError} for what is no JSON, {@link JsonTooMuch} for what has more than a body may.
  */

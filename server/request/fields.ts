@@ -1,8 +1,8 @@
 /**
  * What the fields of requests may be: building blocks of the schemas. They check a body's shape; what a
  * number may be is the engine's to check (`engine/sampling/parameters.ts`), so that the command line has
- * the same limits. A field that is null counts as absent, and fields that are not known are let pass:
- * OpenAI's clients send both. Each block takes the sentence that `/openapi.json` tells of the field.
+ * the same limits. A field that is null counts as absent, and unknown fields are accepted:
+ * OpenAI's clients send both. Each block takes the sentence that `/openapi.json` has for the field.
  *
  * @module
  */
@@ -108,7 +108,7 @@ export const present = (wanted: string, schema: Record<string, unknown>) =>
   read<unknown>(wanted, schema, (value) => value ?? undefined);
 
 /**
- * An array. The first wrong element is the only one that is told of: with a schema of arrays a million of
+ * An array. Only the first wrong element is reported: with a schema of arrays a million of
  * them would be a million issues.
  *
  * @param least The fewest elements.

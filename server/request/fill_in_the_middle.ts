@@ -15,7 +15,7 @@ export interface Gap {
   readonly parseSpecial: boolean;
 }
 
-/** A file that the model is shown beside the one with the gap. */
+/** A file that the model gets in addition to the one with the gap. */
 export interface ExtraFile {
   readonly name: string;
   readonly text: string;
@@ -85,8 +85,8 @@ export async function encodeGap(
 }
 
 /**
- * A prompt's tokens: other files, what comes before the gap, what comes after it, the middle's beginning
- * (the order PSM of Bavarian et al., 2022).
+ * A prompt's tokens: other files, the text before the gap, the text after it, the start of the middle (the order PSM of
+ * Bavarian et al., 2022).
  */
 export function gapTokens({ begin, files, before, after, begun, fim }: GapPrompt): number[] {
   return [

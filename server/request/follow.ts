@@ -1,6 +1,6 @@
 /**
  * Has a controller abort when a signal does. For a request this takes a twentieth of what `AbortSignal.any` takes,
- * which cares for signals that live on when nobody knows them.
+ * which tracks signals that outlive their references.
  *
  * @returns What ends it, for a signal that lives longer than the controller.
  */

@@ -1,4 +1,4 @@
-/** What a tool gave that is no text, as clients tell of it. */
+/** The parts of a tool's result that are not text, as clients send them. */
 export interface Unreadable {
   readonly kind: "image" | "document" | "file" | "sound";
   /** Its media type, where it is known. */
@@ -7,11 +7,11 @@ export interface Unreadable {
   readonly url?: unknown;
 }
 
-/** A media type that can be told: it comes from the client, and goes into the prompt. */
+/** A media type that can be named: it comes from the client, and goes into the prompt. */
 const MEDIA_TYPE = /^[\w.+-]{1,40}\/[\w.+-]{1,80}$/;
 
 /**
- * What a tool's result says in the place of what a model that reads text cannot see. An agent sends each result again
+ * What a tool's result says instead of what a text model cannot see. An agent sends each result again
  * with every request: to refuse one would be the end of its conversation.
  */
 export function notShown({ kind, mediaType, url }: Unreadable): string {

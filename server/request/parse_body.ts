@@ -21,7 +21,7 @@ export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.outp
   );
 }
 
-/** The error of a value that is checked by hand, by its place in the body. */
+/** The error of a value that is checked by hand, by its path in the body. */
 export function wrongField(param: string, wanted: string, got: unknown): HttpError {
   const message = `${param}: wanted ${wanted}; got ${describe(got)}.`;
   return new HttpError(400, "invalid_request", message, { param });

@@ -26,7 +26,7 @@ const SHORT = 256 * 1024;
 /** What a request may bring: nothing that could be mistaken for another header, or fill a log. */
 const BROUGHT = /^[A-Za-z0-9._~-]{1,64}$/;
 
-/** Who speaks before the first user does. */
+/** The roles that speak before the first user does. */
 const BEFORE_USER: ReadonlySet<unknown> = new Set(["system", "developer"]);
 
 /**
@@ -42,7 +42,7 @@ export async function markPrefix(c: Context<ServerEnv>, body: object): Promise<v
   if (beginning !== "") c.set("prefix", await prefixOf(beginning));
 }
 
-/** The name of a beginning: 16 hexadecimal digits of the SHA-256 of its UTF-8. */
+/** The name of a prefix: 16 hexadecimal digits of the SHA-256 of its UTF-8. */
 export async function prefixOf(beginning: string): Promise<string> {
   if (beginning.length <= SHORT) {
     return createHash("sha256").update(beginning).digest("hex").slice(0, 16);
@@ -56,7 +56,7 @@ export async function prefixOf(beginning: string): Promise<string> {
  * messages and of the first message of its user, one behind the other. Of a prompt that is no
  * conversation, its first {@link PROMPT_CHARACTERS} characters or {@link PROMPT_TOKENS} token ids.
  *
- * @returns "" where there is nothing to tell requests by.
+ * @returns "" where nothing identifies the request.
  */
 export function promptBeginning(body: object): string {
   const { system, instructions, messages, input, prompt, input_prefix } = body as Fields;
@@ -88,7 +88,7 @@ function textOf(content: unknown): string {
   return content.map((part) => typeof part?.text === "string" ? part.text : "").join("");
 }
 
-/** The beginning of the first of several prompts, or of the one that there is. */
+/** The prefix of the first of several prompts, or of the only one. */
 function promptText(prompt: unknown): string {
   if (typeof prompt === "string") return prompt.slice(0, PROMPT_CHARACTERS);
   if (!Array.isArray(prompt)) return "";

@@ -7,7 +7,7 @@ import {
 import { type ConstraintFields, constraintOf } from "./constraint_fields.ts";
 import { boolean, logitBias, number, seed, stop, strings, tokenIds } from "./fields.ts";
 
-/** The fields that say how tokens are drawn, alike in every route that generates. */
+/** The fields that say how tokens are sampled, alike in every route that generates. */
 export const samplingFields = {
   temperature: number(
     "Divides the logits; 0 always takes the likeliest token.",

@@ -1,6 +1,8 @@
 import { z } from "zod";
 
-/** Sets of fields of one schema for which a shorter one is kept; a client sends few, and no stranger more than these. */
+/**
+ * Sets of fields of one schema for which a shorter one is kept; a client sends few, and no stranger more than these.
+ */
 const MOST_SETS = 64;
 
 /** Schemas that say the same of bodies with one set of fields. */
@@ -30,7 +32,7 @@ export function schemaFor<S extends z.ZodType>(schema: S, body: unknown): S {
   if (one === undefined) {
     if (shorter.bySet.size >= MOST_SETS) return schema;
     const fields = new Set([...shorter.always, ...present]);
-    // In the schema's order, so that of several faults the same one is told.
+    // In the schema's order, so that of several faults the same one is reported.
     const mask = Object.keys(shape).filter((key) => fields.has(key)).map((key) => [key, true]);
     one = schema.pick(Object.fromEntries(mask)) as z.ZodType;
     shorter.bySet.set(name, one);

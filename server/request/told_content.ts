@@ -39,7 +39,7 @@ const TYPE = /^[\w.-]{1,64}$/;
 
 /**
  * A block or an item of another server's as a text: its type and its name, then each text that it has. One without
- * texts is told of.
+ * texts is named.
  *
  * @param at Where it stands in the body.
  * @throws {HttpError} 400 for what a tool was given, nested beyond all measure.

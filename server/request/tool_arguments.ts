@@ -1,5 +1,5 @@
 /**
- * What dialects share whose calls have their arguments as objects; the engine has them as texts.
+ * What dialects share that have a call's arguments as objects; the engine has them as texts.
  *
  * @module
  */

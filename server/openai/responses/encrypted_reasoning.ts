@@ -1,6 +1,6 @@
 /**
  * Reasoning in the form that clients send back which keep nothing else of it: OpenAI encrypts it, because its
- * clients are not to read it. Here they have it in plain text beside it, so that nothing is hidden.
+ * clients are not to read it. Here they get it in plain text too, so that nothing is hidden.
  *
  * @module
  */
@@ -12,7 +12,7 @@ export function encodedReasoning(text: string): string {
   return PREFIX + new TextEncoder().encode(text).toBase64();
 }
 
-/** The text that an `encrypted_content` was made of; undefined for one that is another server's, or nobody's. */
+/** The text that an `encrypted_content` was made of; undefined for one that this server did not make. */
 export function decodedReasoning(encoded: unknown): string | undefined {
   if (typeof encoded !== "string" || !encoded.startsWith(PREFIX)) return undefined;
   try {

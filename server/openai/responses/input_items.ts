@@ -106,7 +106,7 @@ function readTexts(content: unknown, at: string, read = readText): string[] {
 /** The types of parts that {@link readText} reads. */
 const TEXT_PARTS = ["input_text", "output_text", "text", "refusal"];
 
-/** The text of a part of a function's output: an image or a file is told of. */
+/** The text of a part of a function's output: an image or a file is named. */
 function readOutputText(part: unknown, at: string): string {
   const { type, image_url, file_data } = (part ?? {}) as Fields;
   if (type === "input_image") return notShown({ kind: "image", url: image_url });
@@ -145,7 +145,7 @@ function readReasoning(fields: Fields, at: string): Item {
   const { content, summary, encrypted_content } = fields;
   const said = [
     ...reasoningTexts(content, `${at}.content`),
-    // Who sums reasoning up may have nothing else of it.
+    // A client that summarizes reasoning may have nothing else of it.
     ...content == null || (content as unknown[]).length === 0
       ? reasoningTexts(summary, `${at}.summary`)
       : [],

@@ -22,7 +22,7 @@ export type InputMessage = z.output<typeof InputMessage>;
 
 const shortLogprob = { token: z.string(), logprob: z.number() };
 
-/** A token of a text as the events of a stream tell it. */
+/** A token of a text as the events of a stream report it. */
 export const TextLogprob = z.strictObject({
   ...shortLogprob,
   top_logprobs: z.array(z.strictObject(shortLogprob)),

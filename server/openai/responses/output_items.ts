@@ -18,7 +18,7 @@ import type { ToolUse } from "./tools.ts";
 export interface OutputOptions {
   /** The functions that may be called. */
   readonly given: ToolUse["given"];
-  /** Tells what tokens are called, where log-probabilities are wanted; else absent. */
+  /** Gives names to tokens, where log-probabilities are wanted; else absent. */
   readonly tokenizer?: Tokenizer;
   /** Whether reasoning has `encrypted_content`. */
   readonly encrypted: boolean;
@@ -30,7 +30,7 @@ interface Place {
   readonly output_index: number;
 }
 
-/** The items of an answer on its way, and the events that tell of them. */
+/** The items of an answer in progress, and the events that report them. */
 export class OutputItems {
   /** The items so far; the last may be unfinished. */
   readonly items: OutputItem[] = [];
@@ -150,7 +150,7 @@ export class OutputItems {
   private *begin(item: OutputItem, part?: OutputPart): Generator<UncountedEvent> {
     this.items.push(item);
     this.open = item;
-    // Whoever reads an event later is to see what was the case.
+    // A later reader of an event sees the state at the time of the event.
     const shown = structuredClone(item);
     yield {
       type: "response.output_item.added",
@@ -205,7 +205,7 @@ function* closePart(item: OutputMessage | ReasoningItem, at: Place): Generator<U
   yield { type: "response.content_part.done", ...place, part };
 }
 
-/** Events tell no bytes. */
+/** Events have no bytes. */
 function shortLogprob({ token, logprob, top_logprobs }: OutputTextLogprob): TextLogprob {
   const top = top_logprobs.map(({ token, logprob }) => ({ token, logprob }));
   return { token, logprob, top_logprobs: top };

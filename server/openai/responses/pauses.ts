@@ -1,6 +1,6 @@
 /**
- * The values of an iterator as they come, and undefined whenever none has come for so long. Leaving early leaves
- * the iterator as soon as its next value is there, which whoever leaves has to see to.
+ * The values of an iterator as they come, and undefined whenever none has come for so long. Leaving early leaves the
+ * iterator only at its next value, so the caller must ensure that one comes.
  */
 export async function* withPauses<T>(
   values: AsyncGenerator<T>,

@@ -31,7 +31,7 @@ import { readTools, type ToolUse } from "./tools.ts";
 import { truncatedPrompt } from "./truncation.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
-/** Tells the types of a request's tools that no model here is told of, so many at most. */
+/** Lists the types of a request's tools that are not shown to the model, at most this many. */
 const LEFT_OUT_HEADER = "m40-left-out";
 const MOST_TOLD = 20;
 
@@ -139,7 +139,7 @@ function previousResponse(
   });
 }
 
-/** What a client is told that asks for a response that is not there. */
+/** What a client gets that asks for an unknown response. */
 export function notKept(id: string, { limits: { count, bytes } }: ResponseStore): string {
   return `There is no response ${
     JSON.stringify(id.slice(0, 80))

@@ -41,7 +41,7 @@ export class ResponseStore {
   private readonly places = new Map<StoredResponse, Place>();
   private readonly byId = new Map<string, StoredResponse>();
   private readonly items = new Map<string, Item>();
-  /** Nobody may ask for them any more, though others go on from them. */
+  /** They can no longer be asked for, though others go on from them. */
   private readonly deleted = new WeakSet<StoredResponse>();
   private total = 0;
 
@@ -126,13 +126,13 @@ export class ResponseStore {
     this.removeDeleted(previous);
   }
 
-  /** Removes what nobody can ask for and nobody goes on from. */
+  /** Removes what can no longer be asked for and has no continuation. */
   private removeDeleted(stored: StoredResponse): void {
     const { followers } = this.places.get(stored)!;
     if (followers === 0 && this.deleted.has(stored)) this.remove(stored);
   }
 
-  /** Nobody finds it any more. */
+  /** It can no longer be found. */
   private forget({ response, input }: StoredResponse): void {
     this.byId.delete(response.id);
     for (const item of [...input, ...response.output]) {

@@ -18,7 +18,7 @@ export interface ToolUse {
   readonly toolChoice: ToolChoice;
   /** What a client knows each function by. */
   readonly given: ReadonlyMap<string, GivenName>;
-  /** The types of tools of OpenAI's own, which no model here is told of. */
+  /** The types of OpenAI's own tools, which are not shown to a model here. */
   readonly leftOut: ReadonlySet<string>;
 }
 
@@ -30,7 +30,7 @@ export interface GivenName {
   readonly custom?: true;
 }
 
-/** OpenAI's own tools. Agents send some with every request, whoever answers. */
+/** OpenAI's own tools. Agents send some with every request to any server. */
 const HOSTED =
   /^(web_search|file_search|code_interpreter|image_generation|computer|mcp|local_shell|shell|apply_patch|tool_search)(_\w{1,40})?$/;
 

@@ -7,7 +7,7 @@ import { requestFields } from "../settings/request_fields.js";
  * @typedef {import("../conversation/conversation.js").Conversation} Conversation
  * @typedef {import("../conversation/conversation.js").TreeMessage} TreeMessage
  *
- * Who is told how an answer gets on.
+ * Gets the progress of an answer.
  * @typedef {object} AnswerListener
  * @property {(message: TreeMessage, piece: import("../server/answer_stream.js").AnswerPiece) => void} changed  It has
  *   grown by a piece

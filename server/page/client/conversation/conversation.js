@@ -1,16 +1,16 @@
 /**
- * A message with its place in the tree of a conversation.
+ * A message with its position in the tree of a conversation.
  *
  * @typedef {object} TreeMessage
  * @property {string} id
- * @property {string | null} parent  The message that it follows; null is the beginning
+ * @property {string | null} parent  The message that it follows; null at the start
  * @property {"user" | "assistant" | "tool"} role
  * @property {string} content
  * @property {string} [reasoning]
  * @property {ToolCall[]} [calls]  Tools that the model calls
  * @property {string} [callId]  The call that a tool's message answers
  * @property {string} [name]  The tool that a tool's message is of
- * @property {string} [model]  Who answered
+ * @property {string} [model]  The model that answered
  * @property {string} [finish]  Why an answer ended: stop, length, tool_calls; stopped by the reader; failed
  * @property {string} [error]  What it failed with
  * @property {number} [tokens]  Tokens of an answer
@@ -29,10 +29,10 @@
  * @property {Record<string, string>} selected  Of messages that have several after them, the one that is shown
  */
 
-/** What stands for the beginning in {@link ConversationRecord.selected}. */
+/** What stands for the start in {@link ConversationRecord.selected}. */
 const BEGINNING = "";
 
-/** A conversation: a tree of messages, of which one way from the beginning to an end is shown. */
+/** A conversation: a tree of messages, of which one path from the start to an end is shown. */
 export class Conversation {
   /** @param {ConversationRecord} record  Changed by what is done with the conversation */
   constructor(record) {
@@ -73,9 +73,9 @@ export class Conversation {
   }
 
   /**
-   * The messages from the beginning up to one.
+   * The messages from the start up to one.
    *
-   * @param {string | null} id  Null is the beginning
+   * @param {string | null} id  Null is the start
    * @returns {TreeMessage[]}
    */
   pathTo(id) {
@@ -88,7 +88,7 @@ export class Conversation {
   }
 
   /**
-   * The messages that may stand in the place of one, itself among them, in the order in which they came.
+   * The alternatives of a message, itself among them, in the order in which they came.
    *
    * @param {TreeMessage} message
    */
@@ -112,7 +112,7 @@ export class Conversation {
     return message;
   }
 
-  /** Shows a message in the place of its alternatives. @param {TreeMessage} message */
+  /** Shows a message instead of its alternatives. @param {TreeMessage} message */
   select(message) {
     this.record.selected[message.parent ?? BEGINNING] = message.id;
   }

@@ -4,7 +4,7 @@ import { element } from "../dom.js";
 const SCHEMES = ["http:", "https:", "mailto:"];
 
 /**
- * A link that opens in a tab of its own, and tells nobody where it was followed; only text where it may not lead.
+ * A link that opens in a new tab without a referrer; plain text where its target is not allowed.
  *
  * @param {string | null} address
  * @param {string | null} title

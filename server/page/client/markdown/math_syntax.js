@@ -46,7 +46,7 @@ function inlineMath(state, silent) {
 function dollars(src, pos, max) {
   const mark = src.startsWith("$$", pos) ? "$$" : "$";
   const start = pos + mark.length;
-  // "$5 and $6" is no formula: one dollar has its formula right beside it, and no digit behind.
+  // "$5 and $6" is no formula: a single dollar has its formula right next to it, and no digit behind.
   if (mark === "$" && /\s/.test(src.charAt(start))) return undefined;
   for (let at = src.indexOf(mark, start); at !== -1 && at < max; at = src.indexOf(mark, at + 1)) {
     if (src.charCodeAt(at - 1) === BACKSLASH) continue;

@@ -10,7 +10,7 @@ export class OpenCode {
     this.block = new CodeBlock(info.trim().split(/\s+/, 1)[0]);
     this.closer = closerOf(markup);
     this.indent = /^ */.exec(text)?.[0].length ?? 0;
-    /** A line's beginning that is not shown, as it may become the end. */
+    /** The start of a line is held back while it may become the end. */
     this.held = "";
     /** Whether a part of the line is shown. */
     this.inLine = false;
@@ -77,7 +77,7 @@ export class OpenCode {
   }
 }
 
-/** What ends a block that began with those signs. @param {string} markup */
+/** What ends a block that started with those signs. @param {string} markup */
 function closerOf(markup) {
   return new RegExp(`^ {0,3}${markup[0]}{${markup.length},}[ \\t]*$`);
 }

@@ -18,14 +18,17 @@ limitTables(markdown);
  * Markdown as markdown-it's tokens.
  *
  * @param {string} text
- * @param {Record<string, any>} environment  Gets the definitions of links that the text has, and keeps them for the next
+ * @param {Record<string, any>} environment  Gets the definitions of links that the text has, and keeps them for the
+ * next
  * @returns {Token[]}
  */
 export function parse(text, environment) {
   return markdown.parse(text, environment);
 }
 
-/** Whether there are definitions of links in an environment of {@link parse}. @param {Record<string, any>} environment */
+/**
+ * Whether there are definitions of links in an environment of {@link parse}. @param {Record<string, any>} environment
+ */
 export function hasDefinitions(environment) {
   return Object.keys(environment.references ?? {}).length > 0;
 }
@@ -43,7 +46,7 @@ export function blocksOf(tokens) {
 /**
  * The items of a list.
  *
- * @param {readonly Token[]} tokens  From its beginning to its end
+ * @param {readonly Token[]} tokens  From its first to its last
  */
 export function itemsOf(tokens) {
   return pieces(tokens.slice(1, -1), 1);

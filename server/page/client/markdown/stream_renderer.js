@@ -11,7 +11,7 @@ const LONGEST_BLOCK = 4000;
 /** Where a long block may have ended: a line that nothing indents, after an empty one, or the item of a list. */
 const BOUNDARY = /\n[ \t]*\n(?=\S)|\n(?=(?:[-*+]|\d{1,9}[.)])[ \t])/;
 
-/** The beginning of a line that says what the line is: an ordinary letter, or a sign, a space and one. */
+/** The start of a line, which says what the line is: an ordinary letter, or a sign, a space and one. */
 const DECIDED =
   /^\s*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]+[^\s\-*_+#`~$\\>\d]|\d+(?:[^\d.)]|[.)]\S)|[^\s\-*_+#`~$\\>\d|=:[])/;
 
@@ -184,8 +184,8 @@ function isList([{ type }]) {
 }
 
 /**
- * Whether the last of the blocks of a text is one of its own, whatever comes: a line that has not ended may yet turn out
- * to go on with the block before, as `***` is a rule and `***so***` is not.
+ * Whether the last of the blocks of a text is one of its own, whatever comes: a line that has not ended may yet turn
+ * out to go on with the block before, as `***` is a rule and `***so***` is not.
  *
  * @param {string} text
  * @param {readonly {tokens: Token[], line: number, end: number}[]} blocks

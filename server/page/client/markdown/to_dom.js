@@ -100,7 +100,7 @@ function leaf(token) {
     case "math_open":
       return element("pre", {}, element("code", {}, content));
     case "image": {
-      // Loading it would tell somebody else that it was shown.
+      // Loading it would reveal to its server that it was shown.
       const link = linkTo(textOf(token, "src"), null);
       link.append(`Picture: ${content || "without a description"}`);
       return link;

@@ -1,6 +1,6 @@
 /**
- * A value of JSON whose numbers `JSON.stringify` writes as they came, such as 1234567890123456789 and 1.0, in
- * browsers that tell a reviver the source (all of 2025 and later); in others they are rounded.
+ * A value of JSON whose numbers `JSON.stringify` writes as they came, such as 1234567890123456789 and 1.0. Browsers
+ * that do not give a reviver the source (before 2025) round them.
  *
  * @param {string} text
  * @returns {any}

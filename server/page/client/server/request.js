@@ -18,7 +18,7 @@ export class ServerError extends Error {
 export const UNREACHABLE = "The server cannot be reached. Is it still running?";
 
 /**
- * Whoever asks a person for the key. Resolves when there is another one to try, or rejects when there is none.
+ * Asks the user for the key. Resolves when there is another one to try, or rejects when there is none.
  *
  * @type {(wrong: boolean) => Promise<void>}
  */
@@ -30,14 +30,14 @@ export function whenKeyIsNeeded(ask) {
 }
 
 /**
- * What a request has beside its path.
+ * What a request has in addition to its path.
  *
  * @typedef {object} RequestOptions
  * @property {unknown} [body]
  * @property {string} [method]
  * @property {AbortSignal} [signal]
  * @property {boolean} [exact]  Whether numbers of the answer are kept as they are written
- * @property {boolean} [asks]  False where nobody waits for the answer: then nobody is asked for the key
+ * @property {boolean} [asks]  False for requests in the background: then the user is not asked for the key
  */
 
 /**

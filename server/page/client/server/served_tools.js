@@ -45,7 +45,7 @@ export class ServedTools {
   }
 
   /**
-   * The fields of a request, with these tools beside those of the conversation.
+   * The fields of a request, with these tools added to those of the conversation.
    *
    * @param {Record<string, unknown>} fields
    * @param {string} toolChoice  The conversation's; "none" is for these too
@@ -65,11 +65,11 @@ export class ServedTools {
    *
    * @param {import("../conversation/conversation.js").ToolCall} call
    * @param {AbortSignal} signal
-   * @returns {Promise<string>}  What the model is told, also of a call that fails
+   * @returns {Promise<string>}  What the model gets, also for a call that fails
    */
   async call({ name, arguments: text }, signal) {
     try {
-      // What the server does not allow, the user has said yes to: nobody else has this called.
+      // What the server does not allow, the user has said yes to: nothing else makes this call.
       const confirmed = this.tools.get(name)?.allowed !== true;
       const body = { name, arguments: text, ...(confirmed ? { confirmed } : {}) };
       const { content, is_error } = await requestJson("m40/mcp/call", { body, signal });

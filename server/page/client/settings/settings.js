@@ -2,7 +2,7 @@
  * What a conversation is answered with, as it was typed: an empty text is "as the server has it".
  *
  * @typedef {object} Settings
- * @property {string} system  What the model is told before the conversation
+ * @property {string} system  What the model gets before the conversation
  * @property {Record<string, string>} sampling  By the names of {@link SAMPLING}
  * @property {"text" | "json_object" | "json_schema"} format
  * @property {string} schema  A JSON Schema, with the format json_schema

@@ -108,7 +108,7 @@ export class CallsView {
     if (complete) this.accept(this.results.map(({ value }) => value));
   }
 
-  /** Has those called, one after the other, that nobody is to be asked about. */
+  /** Makes the calls that need no consent, one after the other. */
   async callAllowed() {
     for (const result of this.results) {
       if (result instanceof ServedCall && servedTools.allowed(result.call.name)) await result.run();

@@ -10,7 +10,7 @@ const EVERY_MS = 1000;
 /** Longest time between two tries of a server that does not answer, in milliseconds. */
 const LONGEST_MS = 15_000;
 
-/** What the card is doing, drawn live. */
+/** What the card does now, drawn live. */
 export class CardView {
   constructor() {
     this.name = element("h2", {}, "Card");
@@ -23,7 +23,7 @@ export class CardView {
     this.waitMs = EVERY_MS;
     this.timer = 0;
     document.addEventListener("visibilitychange", () => {
-      // A tab that nobody looks at asks nothing.
+      // A hidden tab sends no requests.
       if (!document.hidden) this.start();
     });
   }

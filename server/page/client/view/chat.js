@@ -20,7 +20,7 @@ import { Transcript } from "./transcript.js";
 
 /** How often an answer on its way is kept, in milliseconds. */
 const KEEP_MS = 3000;
-/** Answers in a row whose calls of tools are made without asking. */
+/** Answers in a row whose tool calls need no consent. */
 const MOST_ROUNDS = 20;
 
 /** The conversation that is shown, and the answer that is on its way into it. */
@@ -122,7 +122,7 @@ export class Chat {
       changed: (_, piece) => {
         composer.say("Answering …");
         view?.add(piece);
-        // A tab that nobody looks at has no frames: there the work is done when it is looked at again.
+        // A hidden tab has no frames: there the work is done when it is looked at again.
         if (frame === 0) frame = requestAnimationFrame(draw);
         if (performance.now() - kept > KEEP_MS) {
           kept = performance.now();
@@ -218,7 +218,7 @@ export class Chat {
     if (other === undefined) return;
     this.conversation.select(other);
     this.changed();
-    // The buttons are others now: whoever turned goes on from the same one.
+    // The buttons are others now: a user that turned elsewhere goes on from the same one.
     const buttons = this.transcript.viewOf(other)?.tools.querySelectorAll("button");
     const [back, forth] = [buttons?.[0], buttons?.[1]];
     const wanted = step < 0 ? back : forth;

@@ -3,7 +3,7 @@ import { byId } from "../dom.js";
 /** Where the page is so narrow that drawers lie over the conversation; style/layout.css has it too. */
 const NARROW = matchMedia("(max-width: 52rem)");
 
-/** A part of the page beside the conversation that can be opened and closed. */
+/** A part of the page next to the conversation that can be opened and closed. */
 export class Drawer {
   /**
    * @param {HTMLElement} drawer

@@ -64,7 +64,7 @@ export class MessageView {
     this.show();
   }
 
-  /** Shows the message anew, as it is. */
+  /** Shows the message again, as it is now. */
   show() {
     const { message } = this;
     this.waitingContent = "";
@@ -154,7 +154,7 @@ export class MessageView {
     if (message.role === "assistant") {
       buttons.push(button("Regenerate", () => actions.regenerate(message)));
       const ended = ["stopped", "failed", "length"].includes(message.finish ?? "stopped");
-      // What a call is behind is complete, or cut off in the midst of the call.
+      // The text before a call is complete, or cut off within the call.
       const goesOn = message.content !== "" && !message.calls?.length;
       if (last && ended && goesOn) {
         buttons.push(button("Continue", () => actions.resume(message)));

@@ -1,7 +1,7 @@
 import { button, element } from "../dom.js";
 import { servedTools } from "../server/served_tools.js";
 
-/** What the model is told of a call that its reader does not want. */
+/** What the model gets for a call that the user refuses. */
 const REFUSED = "The user did not allow this call: it was not made.";
 
 /** Asks whether a tool of an MCP server may be called, calls it, and shows what it gives back. */
@@ -22,7 +22,7 @@ export class ServedCall {
     this.ask();
   }
 
-  /** What the model is told. */
+  /** What the model gets. */
   get value() {
     return this.result ?? REFUSED;
   }

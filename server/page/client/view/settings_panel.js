@@ -106,7 +106,7 @@ export class SettingsPanel {
 }
 
 /**
- * What a field is typed into. Numbers are texts here: what is no number is told when it is sent, not lost.
+ * What a field is typed into. Numbers are texts here: an invalid number is reported when it is sent, not lost.
  *
  * @param {SamplingField} field
  */

@@ -14,7 +14,7 @@ const EXAMPLE = {
 };
 
 /**
- * The tools that the model may call. Their results are typed by whoever tries them out.
+ * The tools that the model may call. The user types their results to try them out.
  *
  * @param {Settings} settings  Changed by what is typed
  * @param {() => void} changed
