@@ -7,7 +7,7 @@ import { ClosedOutput, standardError } from "../server/output/mod.ts";
 export class UsageError extends Error {
   override readonly name = "UsageError";
 
-  /** @param command The command whose help would say more; undefined for the program's own. */
+  /** @param command The command whose help says more; undefined for the program's own. */
   constructor(message: string, readonly command?: string) {
     super(message);
   }
@@ -16,7 +16,7 @@ export class UsageError extends Error {
 /** What a command ends with: done, failed, or not understood. */
 export const EXIT = { success: 0, failure: 1, usage: 2, interrupted: 130 } as const;
 
-/** How long an error may take to reach a standard error that nobody reads, in milliseconds. */
+/** How long writing an error may take when standard error has no reader, in milliseconds. */
 const REPORT_MS = 5000;
 
 /** Says on stderr what went wrong, in a line or two, and returns the exit code. */

@@ -14,10 +14,10 @@ import { EXIT, reportError, UsageError } from "./errors.ts";
 /**
  * Runs the command that the arguments name.
  *
- * @returns The exit code: 0 done, 1 failed, 2 not understood. Errors have been told on stderr.
+ * @returns The exit code: 0 done, 1 failed, 2 not understood. Errors were reported on stderr.
  */
 export async function main(args: readonly string[]): Promise<number> {
-  // Without this, an error that nobody waits for would end the program with a stack trace.
+  // Without this, an unhandled rejection would end the program with a stack trace.
   globalThis.addEventListener("unhandledrejection", (event) => {
     event.preventDefault();
     reportError(event.reason).then((code) => Deno.exit(code));

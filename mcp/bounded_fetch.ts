@@ -6,7 +6,7 @@ import { MOST_MESSAGE_BYTES } from "./limits.ts";
  * which one is longer.
  *
  * @param most Bytes.
- * @param onMessage Told the text of each answer in JSON, and of each event, before the reader has it.
+ * @param onMessage Gets the text of each answer in JSON, and of each event, before the reader has it.
  */
 export function boundedFetch(most = MOST_MESSAGE_BYTES, onMessage?: (text: string) => void) {
   return async (url: string | URL, init?: RequestInit): Promise<Response> => {
@@ -53,7 +53,7 @@ function boundedEvents(most: number): TransformStream<Uint8Array, Uint8Array> {
   });
 }
 
-/** Tells a text when its last byte has come. */
+/** Reports a text when its last byte has come. */
 function heardText(onMessage: (text: string) => void): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
   const parts: string[] = [];
@@ -68,7 +68,7 @@ function heardText(onMessage: (text: string) => void): TransformStream<Uint8Arra
   });
 }
 
-/** Tells the data of events, each before its last bytes go on. */
+/** Reports the data of events, each before its last bytes go on. */
 function heardEvents(onMessage: (text: string) => void): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
   const parser = createParser({ onEvent: ({ data }) => onMessage(data) });

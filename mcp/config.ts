@@ -1,7 +1,7 @@
 /**
  * The file that says which MCP servers there are, in the shape that MCP clients share:
- * `{"mcpServers": {NAME: {"command": …} | {"url": …}}}`, and beside them `allow`, the tools that are called
- * without asking.
+ * `{"mcpServers": {NAME: {"command": …} | {"url": …}}}`, and next to them `allow`, the tools that are called without
+ * asking.
  *
  * @module
  */
@@ -18,7 +18,7 @@ export interface ProgramServer {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Set beside the few variables that every server gets. */
+  /** Set in addition to the few variables that every server gets. */
   readonly env: Readonly<Record<string, string>>;
   /** Default: the folder of this program. */
   readonly cwd?: string;

@@ -19,7 +19,7 @@ import { ProgramTransport } from "./program_transport.ts";
 import { reasonOf } from "./reason.ts";
 import { within } from "./within.ts";
 
-/** What is told of a connection while it lasts. */
+/** Events of a connection while it lasts. */
 export interface ConnectionEvents {
   /** The server has other tools than before. */
   toolsChanged(): void;
@@ -150,7 +150,7 @@ function overEvents({ url, headers }: HttpServer): Transport {
 function exact(make: (fetch: ReturnType<typeof boundedFetch>) => Transport): Transport {
   const results = new ExactResults();
   const transport = make(boundedFetch(MOST_MESSAGE_BYTES, (text) => results.take(text)));
-  // The client calls whoever listened before it first, with the same message.
+  // The client also calls the listener set before, with the same message.
   transport.onmessage = (message) => results.put(message);
   return transport;
 }
@@ -161,7 +161,7 @@ function isNotServed(error: unknown): boolean {
   return typeof code === "number" && [400, 404, 405, 406, 415].includes(code);
 }
 
-/** Whether a server over HTTP has forgotten the session, as one does that was started anew. */
+/** Whether a server over HTTP has forgotten the session, as a restarted one does. */
 export function isForgottenSession(error: unknown): boolean {
   return error instanceof StreamableHTTPError && error.code === 404;
 }

@@ -2,7 +2,7 @@
 const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?(\}|$)/g;
 
 /**
- * Puts variables of the environment in the place of `${NAME}` and `${NAME:-DEFAULT}`.
+ * Replaces `${NAME}` and `${NAME:-DEFAULT}` with variables of the environment.
  *
  * @param variable The value of a variable.
  * @param refuse Makes the error of a text that cannot be followed.

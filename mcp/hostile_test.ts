@@ -1,4 +1,5 @@
-// MCP servers that fail, hang, write nonsense or are hostile: what they cost is their own tools, never who uses them.
+// MCP servers that fail, hang, write nonsense or are hostile: they cost their own tools, and nothing else of the
+// conversation.
 import { assert, assertEquals, assertMatch, assertNotMatch, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import { HERMES } from "../engine/chat/tools/hermes.ts";

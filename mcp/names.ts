@@ -23,7 +23,7 @@ export function plainName(key: string, taken: ReadonlySet<string>): string {
 export function toolName(server: string, tool: string, taken: ReadonlySet<string>): string {
   const plain = tool.replace(/[^A-Za-z0-9_-]/g, "_") || "tool";
   const most = MOST_CHARACTERS - server.length - BETWEEN.length;
-  // Cut ends are told apart by what was cut.
+  // Cut names differ by a hash of what was cut.
   const short = plain.length <= most ? plain : `${plain.slice(0, most - 9)}_${digest(tool)}`;
   return unlike(server + BETWEEN + short, taken, "_");
 }

@@ -16,7 +16,7 @@ export interface McpTool {
   readonly description?: string;
   /** A JSON Schema that the arguments can be held to. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** Whether the server says that it changes nothing, which nobody has checked. */
+  /** Whether the server says that it changes nothing, which m40 cannot check. */
   readonly readOnly: boolean;
 }
 

@@ -10,7 +10,7 @@ import { readMessage } from "./message.ts";
 import { MessageLines } from "./message_lines.ts";
 import { within } from "./within.ts";
 
-/** Variables of this program's environment that a server gets: who the user is and where programs are. */
+/** Variables of this program's environment that a server gets: the user, and where programs are. */
 const INHERITED = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR"];
 /** How long a server may take to end when it is asked to, before it is made to, in milliseconds. */
 const END_MS = 1000;

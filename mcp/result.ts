@@ -2,7 +2,7 @@ import { clipped } from "./tool_list.ts";
 
 /** What came of a call. */
 export interface ToolResult {
-  /** What the model is told. */
+  /** What the model gets. */
   readonly text: string;
   /** Whether the tool did not do what was asked. */
   readonly failed: boolean;
@@ -18,7 +18,7 @@ export interface RawResult {
 /**
  * A result as a text: its texts, and in words what else there is.
  *
- * @param most The most characters that it may have; what is left out is said in its midst.
+ * @param most The most characters that it may have; a note in the middle says what is left out.
  */
 export function readResult(
   { content = [], structuredContent, isError }: RawResult,
@@ -31,7 +31,7 @@ export function readResult(
   return { text: shortened(text.toWellFormed(), most), failed };
 }
 
-/** A text with its midst left out where it is longer than this. */
+/** A text whose middle is left out where it is longer than this. */
 export function shortened(text: string, most: number): string {
   if (text.length <= most) return text;
   const end = Math.floor(most / 4);

@@ -30,12 +30,12 @@ const MOST_SHOWN = 2048;
 const MOST_LEVELS = 60;
 
 /**
- * What all schemas of the tools that are offered together may cost. A schema that is none, or costs too much beside
+ * What all schemas of the tools that are offered together may cost. An invalid schema, or one too costly together with
  * the others, would fail every request that offers the tool: in its place any object may be written.
  */
 export class SchemaRoom {
   private readonly budget = new Budget();
-  /** What the grammar of calls has beside those of the schemas is small. */
+  /** The rest of the calls' grammar is small next to the schemas. */
   private nodes = MOST_NODES * 3 / 4;
   private parts = MOST_PARTS * 3 / 4;
   private milliseconds = SCHEMAS_MS;

@@ -14,7 +14,7 @@ export interface ServerState {
   readonly state: "ready" | "failed" | "ended";
   /** Why it failed. */
   readonly error?: string;
-  /** What it wrote to its standard error before it failed: for whoever set it up alone. */
+  /** What it wrote to its standard error before it failed: for the user that set it up alone. */
   readonly lastWords?: string;
   /** What of it is not as it says, a sentence each. */
   readonly notes: readonly string[];
@@ -185,7 +185,7 @@ export class McpServer {
   }
 
   /**
-   * The connection, opened where there is none. One opening is for all who wait for it.
+   * The connection, opened where there is none. All waiting callers share one opening.
    *
    * @param signal Ends the waiting, and not the opening.
    * @param givesUp Ends an opening that begins here.
@@ -195,7 +195,7 @@ export class McpServer {
     if (this.#connection?.open) return Promise.resolve(this.#connection);
     if (this.#opening === undefined) {
       this.#opening = this.#open(givesUp).finally(() => this.#opening = undefined);
-      // All who wait for it may have left when it fails.
+      // All waiting callers may have left when it fails.
       this.#opening.catch(() => {});
     }
     return signal === undefined ? this.#opening : whileWaiting(signal, this.#opening);

@@ -100,7 +100,7 @@ function readTool(tool: z.output<typeof Tool>): ListedTool {
   };
 }
 
-/** The beginning of a text, with no half of a character at its end or within. */
+/** The first characters of a text, without half of a character at its end or within. */
 export function clipped(text: string, most: number): string {
   return (text.length <= most ? text : text.slice(0, most - 1) + "…").toWellFormed();
 }

@@ -7,7 +7,7 @@ import { failure, McpServer, type ServerState, type ServerTimes } from "./server
 
 /** How the servers of a file are used. */
 export interface McpOptions {
-  /** Names of tools that are called without asking, beside those of the file. */
+  /** Names of tools that are called without asking, in addition to those of the file. */
   readonly allow?: readonly string[];
   /** How long a server may take to start and list its tools, in milliseconds; default a minute. */
   readonly startMs?: number;
@@ -19,7 +19,7 @@ export interface McpOptions {
 
 const MINUTE_MS = 60_000;
 
-/** The tools of all servers of a file. No server's failure is that of another one, or of who asks. */
+/** The tools of all servers of a file. A server's failure affects neither other servers nor the caller. */
 export class McpTools implements AsyncDisposable {
   #offer: Offer = { tools: [], notes: [] };
 
@@ -50,7 +50,7 @@ export class McpTools implements AsyncDisposable {
     return this.own.map(({ state }) => state);
   }
 
-  /** What somebody should know who set the servers up, a sentence each. */
+  /** Warnings for the user that set the servers up, a sentence each. */
   get notes(): readonly string[] {
     const tools = this.tools;
     const idle = this.allow.filter((pattern) =>
@@ -84,7 +84,7 @@ export class McpTools implements AsyncDisposable {
   }
 
   /**
-   * Calls a tool. What fails is told in the result.
+   * Calls a tool. Failures are reported in the result.
    *
    * @param args Its arguments: an object, or the JSON of one.
    * @param most Characters that the result may have.

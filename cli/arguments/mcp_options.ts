@@ -50,7 +50,7 @@ export async function readMcpOptions(
   }
   const allow = names?.split(",").map((name) => name.trim()).filter((name) => name !== "") ?? [];
   checkAllow(allow, (message) => new UsageError(`--mcp-allow: ${message}`, command));
-  // Who has no servers does not wait for the SDK.
+  // Without servers there is no wait for the SDK.
   const { McpTools, readMcpConfig } = await import("../../mcp/mod.ts");
   const config = await readMcpConfig(path);
   const times = { startMs: seconds * 1000, callMs: seconds * 1000 };

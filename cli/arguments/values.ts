@@ -152,7 +152,7 @@ export function devices(): ValueType<string> {
   };
 }
 
-/** How long a model stays in memory when nobody uses it, in milliseconds. */
+/** How long an unused model stays in memory, in milliseconds. */
 export function keepAlive(): ValueType<number> {
   return { label: "TIME", wanted: KEEP_ALIVE_WANTED, parse: parseKeepAlive };
 }

@@ -17,7 +17,7 @@ import { type Engine, M40Error } from "../../engine/mod.ts";
 /** What is measured, and for how long. */
 export interface PowerPlan {
   readonly works: readonly PowerWork[];
-  /** Absent: five from the largest to the least that can be set, or shares of what is drawn without one. */
+  /** Absent: five from the largest to the smallest that can be set, or shares of the power used without one. */
   readonly limits?: readonly number[];
   /** Of each measurement. */
   readonly seconds: number;
@@ -85,7 +85,7 @@ export async function benchmarkPower(
   }
 }
 
-/** The device as it is, where it says what it draws. */
+/** The device without a limit, where it reports its power. */
 async function reading(state: () => Promise<DeviceState>): Promise<DeviceState> {
   const now = await state();
   assertSaysPower(now);
@@ -120,7 +120,7 @@ async function limited(
   return lines;
 }
 
-/** Limits that rests between steps hold, after what is drawn without. */
+/** Limits kept by rests between steps, as shares of the power used without one. */
 async function paced(
   engine: Engine,
   state: () => Promise<DeviceState>,

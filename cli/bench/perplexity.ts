@@ -20,10 +20,10 @@ export interface Perplexity {
  *
  * This is how llama.cpp's `llama-perplexity` cuts and scores, so the numbers can be compared.
  *
- * @param tokens The text without BOS; where the model wants one, each chunk's first token gives way to it.
+ * @param tokens The text without BOS; where the model wants one, it replaces each chunk's first token.
  * @param chunkTokens Tokens of a chunk, at most the engine's context.
  * @param maxChunks Chunks that are looked at, from the start of the text.
- * @param onChunk Told after each chunk: chunks done, chunks in all, the perplexity so far.
+ * @param onChunk Called after each chunk: chunks done, chunks in all, the perplexity so far.
  */
 export async function measurePerplexity(
   engine: Engine,

@@ -302,7 +302,7 @@ function asText(engine: Engine, results: Result[], bandwidth: number | undefined
     describeStates(results.map(({ state }) => state));
 }
 
-/** How warm the device became, what it drew and how fast it ran, as far as it is known. */
+/** The device's temperature, power and clock, as far as they are known. */
 function describeStates(states: readonly DeviceState[]): string {
   const range = (of: (state: DeviceState) => number | undefined, unit: string) => {
     const values = states.map(of).filter((value) => value !== undefined).map(Math.round);

@@ -14,7 +14,7 @@ import { serve } from "./serve.ts";
 import { show } from "./show.ts";
 import { tokenize } from "./tokenize.ts";
 
-/** Every command but those that tell of the others, in the order of the help. */
+/** Every command except those that describe the others, in the order of the help. */
 const WORKING: readonly Command[] = [
   serve,
   run,

@@ -19,7 +19,7 @@ import { UsageError } from "../errors.ts";
 /** How long the last lines may take to reach a reader that does not read, in milliseconds. */
 const FLUSH_MS = 1000;
 
-/** `m40 serve`. What it says is for whoever reads it: it never waits for that. */
+/** `m40 serve`. It warns the reader of the log: it never waits for that. */
 export const serve: Command = command({
   name: "serve",
   summary: "Serve models to OpenAI clients over HTTP",
@@ -84,13 +84,13 @@ export const serve: Command = command({
     const { servedModels } = await import("../serving/models.ts");
     const { checkContexts } = await import("../serving/check_contexts.ts");
     const address = { hostname: values.host, port: values.port };
-    // A large model takes a while to load; that the address cannot be had is said before.
+    // A large model takes a while to load, so an unusable address is reported first.
     assertListenable(values.host, values.port);
     const agentPort = values["agent-port"];
     if (agentPort !== undefined) assertListenable(values.host, agentPort, "--agent-port");
     await checkContexts(settings);
     const { models, manager, main } = await servedModels(settings);
-    // Servers start while the model is loaded; whoever asks for their tools waits for them.
+    // Servers start while the model loads; a request for their tools waits for them.
     await using mcp = new OpeningMcp(openMcp);
     mcp.opened?.then(sayMcp, () => {});
     try {
@@ -156,7 +156,7 @@ function checkReplicas({ replicas, device }: Pick<ServeOptions, "replicas" | "de
   );
 }
 
-/** Tells what tools there are, and what is wrong with their servers. */
+/** Reports the available tools, and faults of their servers. */
 function sayMcp({ tools, servers, notes }: McpTools): void {
   const ready = servers.filter(({ state }) => state === "ready").length;
   standardOutput.say(`MCP      ${tools.length} tools of ${ready} servers, for the page\n`);

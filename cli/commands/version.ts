@@ -17,7 +17,7 @@ export async function versionReport(): Promise<unknown> {
   };
 }
 
-/** The commit that the executable was made of; null in a checkout, or where that was not told. */
+/** The commit that the executable was built from; null in a checkout, or where the build did not say. */
 async function ownCommit(): Promise<string | null> {
   if (!Deno.build.standalone) return null;
   const { commit } = JSON.parse(await Deno.readTextFile(BUILD_FILE));

@@ -12,10 +12,10 @@ export class ConfigReader {
   constructor(private readonly path: string, private readonly source: string) {}
 
   /**
-   * The values of a table whose keys are options of the command line; those that are not there are not in it.
+   * The values of a table whose keys are command line options; absent keys are left out.
    *
    * @param at The names of the table.
-   * @param more Other keys that the table may have, which are read by somebody else.
+   * @param more Other keys that the table may have, which other code reads.
    * @throws {M40Error} "invalid_request" for keys that are not known and values that are not wanted.
    */
   options<O extends Options>(

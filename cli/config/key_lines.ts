@@ -1,6 +1,6 @@
 /**
- * The line on which a TOML text says something, so that a message can name it. It reads headers of tables and the
- * beginnings of lines, no more: where a text is written otherwise the nearest thing above is named, or nothing.
+ * The line on which a TOML text says something, so that a message can name it. It reads table headers and the starts of
+ * lines only: where a text is written otherwise the nearest thing above is named, or nothing.
  *
  * @param path The names of the tables and the key.
  * @returns From 1; undefined where it is not found.

@@ -27,7 +27,7 @@ export interface Answer extends Said {
 
 /** How an answer is shown. */
 export interface Display {
-  /** Whether reasoning is shown, where it is told from the answer. */
+  /** Whether reasoning is shown, where it is separate from the answer. */
   readonly showReasoning: boolean;
   /** Whether it is said how fast it was. */
   readonly verbose: boolean;

@@ -4,7 +4,7 @@ import type { ToolCallPiece } from "../../engine/chat/mod.ts";
 /** A call that was answered. */
 export interface CalledTool {
   readonly call: ToolCall;
-  /** What the model is told of it: the tool's result, or why there is none. */
+  /** What the model gets as its result: the tool's result, or why there is none. */
   readonly result: string;
 }
 

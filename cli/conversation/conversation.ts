@@ -26,7 +26,7 @@ interface Turn {
 export class Conversation {
   #turns: Turn[] = [];
 
-  /** @param system What the model is told before the first question. */
+  /** @param system What the model gets before the first question. */
   constructor(public system?: string) {}
 
   /** How many questions were answered. */
@@ -39,7 +39,7 @@ export class Conversation {
     this.#turns.push({ question, steps, answer });
   }
 
-  /** Forgets what was said; what the model is told before stays. */
+  /** Forgets what was said; the system prompt stays. */
   clear(): void {
     this.#turns = [];
   }

@@ -4,7 +4,7 @@ import { askLine } from "../terminal/mod.ts";
 /** What begins and ends a message of several lines. */
 export const FENCE = '"""';
 
-/** What somebody typed. */
+/** What the user typed. */
 export type Typed =
   | { readonly kind: "text"; readonly text: string }
   /** A line that begins with a slash; `rest` is what stands behind the name. */
@@ -40,7 +40,7 @@ async function readFenced(first: string, history: History): Promise<string | und
     const end = line.trimEnd();
     if (end.endsWith(FENCE)) {
       lines.push(end.slice(0, -FENCE.length));
-      // The line feeds beside the fences are not part of the text.
+      // The line feeds next to the fences are not part of the text.
       return lines.join("\n").replace(/^\n/, "").replace(/\n$/, "");
     }
     lines.push(line);

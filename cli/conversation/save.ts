@@ -49,7 +49,7 @@ function asMarkdown({ role, content, reasoning, name, toolCalls = [] }: ChatMess
   return [`## ${heading}`, ...thought, ...(text === "" ? [] : [text]), ...calls].join("\n\n");
 }
 
-/** A block of code, whose fence stands nowhere in it. */
+/** A block of code with a fence that the code does not contain. */
 function fenced(language: string, text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);

@@ -14,7 +14,7 @@ import { FENCE, readMessage } from "./read_message.ts";
 import { Settings } from "./settings.ts";
 import type { ConversationTools } from "./tools.ts";
 
-/** Questions and answers on a terminal until somebody leaves. */
+/** Questions and answers on a terminal until the user leaves. */
 export class Session {
   private readonly settings: Settings<ChatSettings>;
 

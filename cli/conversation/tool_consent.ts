@@ -1,13 +1,13 @@
 import { askNow } from "../terminal/mod.ts";
 
-/** Whether a tool may be called: the call was stopped by who was asked. */
+/** Whether a tool may be called: the user stopped the call. */
 export type Consent = "yes" | "no" | "stopped";
 
 /** Asks whether tools may be called, and remembers for which the answer was "always". */
 export class ToolConsent {
   readonly #always = new Set<string>();
 
-  /** Whether somebody can be asked: what is asked must be seen, and answered by a person. */
+  /** Whether the user can be asked: what is asked must be seen, and answered by a person. */
   readonly possible: boolean = Deno.stdin.isTerminal() && Deno.stdout.isTerminal();
 
   /** Asks, where the answer is not known. */

@@ -9,7 +9,7 @@ const MOST_RESULT = 32_768;
 /** Characters of a result's first line that are shown. */
 const MOST_SHOWN = 120;
 
-/** The tools of a conversation: offered to the model, and called where somebody allows it. */
+/** The tools of a conversation: offered to the model, and called where the user allows it. */
 export class ConversationTools {
   readonly consent = new ToolConsent();
   private readonly mostResult: number;
@@ -28,7 +28,7 @@ export class ConversationTools {
     this.mostResult = Math.min(MOST_RESULT, contextTokens);
   }
 
-  /** What the model is told of them. */
+  /** What the model gets as their results. */
   get offered(): readonly Tool[] {
     return this.mcp.tools.map(({ name, description, parameters }) => ({
       name,
@@ -40,7 +40,7 @@ export class ConversationTools {
   /**
    * Makes the calls of an answer, one after the other, and shows each. Ctrl-C stops one and those after it.
    *
-   * @returns What the model is told of each, and whether they were stopped.
+   * @returns What the model gets as the result of each, and whether the user stopped them.
    */
   async carryOut(
     calls: readonly ToolCall[],
@@ -66,7 +66,7 @@ export class ConversationTools {
     try {
       const { text, failed } = await this.mcp.call(name, args, interrupt.signal, this.mostResult);
       await this.show(text, failed);
-      // A model that is told nothing of it takes words of failure for the result.
+      // Without an explanation, a model takes words of failure for the result.
       return failed ? `Error: ${text}` : text;
     } catch (error) {
       if (!interrupt.signal.aborted) throw error;

@@ -1,10 +1,12 @@
 import type { Finding } from "./finding.ts";
 
-/** What of the memory's bandwidth a copy reaches where nothing is wrong; with error correction in the same memory less. */
+/**
+ * What of the memory's bandwidth a copy reaches where nothing is wrong; with error correction in the same memory less.
+ */
 const SHARE = 0.65;
 const SHARE_WITH_ECC = 0.55;
 
-/** What copies within the card give beside what its memory could. */
+/** The rate of copies within the card, next to what its memory could give. */
 export function bandwidthFindings(
   measured: number,
   possible: number | undefined,

@@ -124,7 +124,7 @@ function nodeProblems({ host }: Facts): Finding[] {
   return [];
 }
 
-/** What the driver says by itself: of the card's plug, its bus, and who may use it. */
+/** What the driver says by itself: of the card's plug, its bus, and which users may open it. */
 export function healthProblems(
   { health, programs }: Pick<Facts, "health" | "programs">,
 ): Finding[] {

@@ -77,7 +77,7 @@ export function driverFindings(facts: Facts): Finding[] {
     name: "driver",
     level: "fine",
     says: `NVIDIA driver ${version || "of a version that it does not say"}${latest}.`,
-    // Only before the driver is updated is there time to see to it.
+    // The time to prepare is before the driver is updated.
     advice: branch === LAST_BRANCH && known.length > 0 ? HOLD + "." : undefined,
     values: { driver: version || undefined },
   }];

@@ -22,9 +22,9 @@ export interface CardExamination {
   readonly loadSeconds: number;
   /** Whether every operation is compared with the processor's. */
   readonly selfTest?: boolean;
-  /** Called with what is done now, for who waits. */
+  /** Called with the current step, for a waiting user. */
   readonly progress?: (what: string) => void;
-  /** Opens the library for GPUs; in a process of its own unless told. */
+  /** Opens the library for GPUs; in a separate process by default. */
   readonly open?: () => KernelLibrary;
 }
 

@@ -10,7 +10,7 @@ export interface CopySpeed {
   readonly link?: Link;
 }
 
-/** Lanes that are too few for what goes over the link beside the loading of models. */
+/** Too few lanes for the traffic on the link apart from loading models. */
 const FEW_LANES = 4;
 /** What of a link's speed copies reach at least, where nothing is wrong. */
 const SHARE = 0.6;

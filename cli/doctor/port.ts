@@ -1,9 +1,12 @@
 import type { Finding } from "./finding.ts";
 
-/** How long who listens there may take to say who it is, in milliseconds. */
+/** How long the listening program may take to identify itself, in milliseconds. */
 const TIMEOUT_MS = 2000;
 
-/** Whether the port of `m40 serve` is free, and who has it. The address is not repeated: a report may be posted. */
+/**
+ * Whether the port of `m40 serve` is free, and which program has it. The address is not repeated: a report may be
+ * posted.
+ */
 export async function portFindings(hostname: string, port: number): Promise<Finding[]> {
   const values = { port };
   try {

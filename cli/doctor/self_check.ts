@@ -3,7 +3,7 @@ import { runSelfTest, type SelfTest } from "../../engine/self_test/mod.ts";
 import { reasonOf } from "./facts.ts";
 import type { Finding } from "./finding.ts";
 
-/** Failures that are told one by one. */
+/** Failures that are reported one by one. */
 const MOST_TOLD = 20;
 
 /** Has the card compute every operation, and the processor the same. */

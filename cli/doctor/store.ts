@@ -106,7 +106,7 @@ async function unreadable(models: readonly StoredModel[]): Promise<Finding[]> {
   return found;
 }
 
-/** How fast a file is read from its disk, told from what the system had in memory already. */
+/** How fast a file is read from its disk, not from the system's page cache. */
 async function speedFindings(root: string, path: string): Promise<Finding[]> {
   const before = await bytesFromDisk(root);
   const start = performance.now();

@@ -15,8 +15,8 @@ export interface MissingModelOptions {
 }
 
 /**
- * The model of a name, fetched where it is not there and its name says from where: with `--pull`, or
- * where somebody on the terminal agrees.
+ * The model of a name, fetched where it is not there and its name says from where: with `--pull`, or where the user on
+ * the terminal agrees.
  *
  * @throws {M40Error} As {@link resolveModel} does; then the message says how to fetch it.
  */
@@ -50,7 +50,7 @@ export async function storedOrPulled(
 
 /** What a name means to `m40 pull`; undefined where that is nothing, or a path, which would be there. */
 async function referenceOf(name: string): Promise<Reference | undefined> {
-  // Here, not above: who has the model needs no table of aliases.
+  // Here, not above: a model that is present needs no table of aliases.
   const { parseReference } = await import("../../engine/store/sources/mod.ts");
   try {
     const reference = parseReference(name);

@@ -39,7 +39,7 @@ export const DEVICE_OPTIONS = {
 };
 
 async function preTokenizers(): Promise<readonly string[]> {
-  // Here, not above: who gives no such name does not wait for the rules.
+  // Here, not above: without such a name there is no wait for the rules.
   const { PRE_TOKENIZERS } = await import("../../engine/tokenizer/pre_tokenizers.ts");
   return [...PRE_TOKENIZERS.keys()];
 }
@@ -94,8 +94,8 @@ export const MODEL_OPTIONS = {
 };
 
 /**
- * For a command that asks one thing after the other: no sequence has to give way to another, so no host memory is set
- * aside for that, which on a GPU would take most of a second.
+ * For a command that asks one thing after the other: no sequence is ever preempted, so no host memory is reserved for
+ * swapping, which on a GPU would take most of a second.
  */
 export const ALONE = { parallel: 1, hostCacheBytes: 0 } as const;
 
@@ -147,7 +147,7 @@ export async function chatTemplate(
   }
 }
 
-/** What a model is loaded with beside what the options say. */
+/** What a model is loaded with in addition to the options. */
 export type ExtraOptions = Omit<
   EngineOptions,
   | "name"

@@ -5,8 +5,8 @@ import { M40Error, readGguf } from "../../engine/mod.ts";
 import type { ServeSettings } from "./settings.ts";
 
 /**
- * Sees to it that the contexts that the file asks for can be had: a model that is loaded when it is asked for would
- * say it to a client, who can do nothing about it. Models that are not here yet, or are split, say it when they come.
+ * Ensures that the contexts that the file asks for are possible: a model that is loaded on demand would report it to a
+ * client, which can do nothing about it. Models that are not here yet, or are split, say it when they come.
  *
  * @throws {M40Error} For a context that a model was not trained for, or that the device has no memory for.
  */

@@ -1,7 +1,7 @@
 /**
- * Which GPU `auto` took since the server began. From then on `auto` means that GPU: where it is lost, a model that is
- * loaded anew fails with an error that is seen, and a balancer goes elsewhere, rather than being served by the CPU a
- * hundred times slower.
+ * Which GPU `auto` chose when the server started. From then on `auto` means that GPU: where it is lost, a model that is
+ * loaded again fails with a visible error and a load balancer goes elsewhere. The CPU would serve it a hundred times
+ * slower.
  */
 export class ChosenGpu {
   private taken?: string;

@@ -89,7 +89,7 @@ export function sayLoaded(name: string, { model, plan }: Engine, milliseconds: n
   );
 }
 
-/** Says that a model could not be loaded, which the requests for it are told as well. */
+/** Reports that a model could not be loaded, as its requests do. */
 export function sayLoadFailed(name: string, error: unknown): void {
   const reason = error instanceof Error ? error.message : String(error);
   standardError.say(

@@ -80,7 +80,7 @@ async function mainModel(settings: ServeSettings, own: Map<string, string>): Pro
 }
 
 /**
- * Loads a model, with room for the others that may come beside it: it has its share of the device's memory, where
+ * Loads a model, with room for the others that may be loaded with it: it has its share of the device's memory, where
  * that is enough for it, else what is left by those that are there.
  */
 async function load(
@@ -124,7 +124,10 @@ async function load(
   return await loadStored(stored, options, others > 0 ? shared : extra);
 }
 
-/** Has what goes wrong with a model's files told by its name: clients are told of it, to whom folders are nothing. */
+/**
+ * Replaces folders with the model's name in errors about its files: clients see these errors, and folders mean nothing
+ * to them.
+ */
 async function unseen<T>({ name, files }: StoredModel, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -29,7 +29,7 @@ export class OverviewCache {
     private readonly before: ReadonlyMap<string, Entry>,
   ) {}
 
-  /** @param signature What the estimates hang on beside the model. */
+  /** @param signature What the estimates depend on in addition to the model. */
   static async open(signature: string): Promise<OverviewCache> {
     const directory = cacheDirectory();
     const path = directory && join(directory, FILE);

@@ -4,7 +4,7 @@ import { columns, isDumb, printable } from "./terminal.ts";
 const INTERVAL_MS = 50;
 /** How long a terminal that takes nothing (Ctrl-S) is waited for, in milliseconds. */
 const FLUSH_MS = 1000;
-/** Lines that a terminal gets where nothing can be drawn over. */
+/** Lines that a terminal gets where output cannot be overwritten. */
 const LINES = 4;
 
 /**
@@ -25,9 +25,9 @@ export class Progress implements AsyncDisposable {
   }
 
   /**
-   * Draws the bar, though not more often than an eye follows.
+   * Draws the bar, at most as often as an eye follows.
    *
-   * @param total How much there is to do; Infinity where nobody knows.
+   * @param total How much there is to do; Infinity where it is unknown.
    * @param note Said behind the bar.
    */
   update(done: number, total: number, note = ""): void {
@@ -47,7 +47,7 @@ export class Progress implements AsyncDisposable {
     const width = Math.min(40, columns() - this.label.length - text.length - 2);
     const filled = Math.round(share * width);
     const bar = width < 4 || !known ? "" : " " + "█".repeat(filled) + "░".repeat(width - filled);
-    // A line that goes on in the next could not be drawn over.
+    // A line that wraps could not be overwritten.
     const line = `${this.label}${bar}${text}`.slice(0, Math.max(columns() - 1, 1));
     standardError.say(`\r\x1b[K${line}`);
     this.#drawn = true;

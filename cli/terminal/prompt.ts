@@ -17,7 +17,7 @@ export async function askLine(
   history: readonly string[],
 ): Promise<string | undefined> {
   if (!isDumb()) return await editLine(prompt, history);
-  // The terminal edits the line itself; what readline draws would be garbage there.
+  // The terminal edits the line itself; readline's output would be garbage there.
   const line = await typedLine(prompt);
   if (line === undefined) await write("\n");
   return line;
@@ -45,7 +45,7 @@ export async function askNow(prompt: string): Promise<string | undefined> {
 /** A line as the terminal gives it; undefined where Ctrl-C or Ctrl-D was typed instead. */
 async function typedLine(prompt: string): Promise<string | undefined> {
   using interrupt = new EndSignals("SIGINT");
-  // Who sees it may press Ctrl-C at once.
+  // A user who sees it may press Ctrl-C at once.
   await write(prompt);
   const interrupted = new Promise<undefined>((resolve) =>
     interrupt.signal.addEventListener("abort", () => resolve(undefined))

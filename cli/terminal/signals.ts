@@ -21,7 +21,8 @@ const HANGUP_IGNORED = hangupIgnored();
 
 /**
  * Aborts when the first of the signals comes; the second one ends the program at once, with the exit
- * code that shells give it, but for SIGHUP. Whoever started the program with SIGHUP ignored (nohup) wants it to go on.
+ * code that shells give it, but for SIGHUP. A user who started the program with SIGHUP ignored (nohup) wants it to go
+ * on.
  */
 export class EndSignals implements Disposable {
   readonly #controller = new AbortController();
@@ -47,7 +48,7 @@ export class EndSignals implements Disposable {
   }
 }
 
-/** Whether the program was started with SIGHUP ignored; false where the system does not tell. */
+/** Whether the program was started with SIGHUP ignored; false where the system does not report it. */
 function hangupIgnored(): boolean {
   try {
     const mask = /^SigIgn:\s*([0-9a-f]+)$/m.exec(Deno.readTextFileSync("/proc/self/status"))?.[1];

@@ -8,7 +8,7 @@ type Stream = typeof Deno.stdout | typeof Deno.stderr;
 /**
  * Writes to standard output; resolves when it is written.
  *
- * @throws {ClosedOutput} Where nobody reads it any more.
+ * @throws {ClosedOutput} Where its reader is gone.
  * @throws {M40Error} "io" where it cannot be written, as when a disk is full.
  */
 export function write(text: string | Uint8Array): Promise<void> {

@@ -7,7 +7,7 @@ import { isDumb, printable } from "./terminal.ts";
 const RATE_MS = 8000;
 /** The shortest time that says anything about a rate, in milliseconds. */
 const LEAST_MS = 1000;
-/** Between two lines where nothing can be drawn over, in milliseconds. */
+/** Between two lines where output cannot be overwritten, in milliseconds. */
 const LINE_MS = 5000;
 /** The same where there is something new to say. */
 const NOTE_MS = 1000;
@@ -20,7 +20,7 @@ export class TransferRate {
   /** @param ms When. @param bytes How much was done by then. */
   add(ms: number, bytes: number): void {
     const last = this.#samples.at(-1);
-    // Begun anew: what was before says nothing about what comes.
+    // Started again: what was before says nothing about what comes.
     if (last !== undefined && bytes < last.bytes) this.#samples = [];
     // Ten a second are enough; the newest is always kept, as it says where we are.
     const before = this.#samples.at(-2);
@@ -63,8 +63,8 @@ export function describeTransfer(
 }
 
 /**
- * Says on standard error how a download goes: a bar with rate and time left, or, where that is no
- * terminal, or one that can draw nothing, a line every few seconds.
+ * Says on standard error how a download goes: a bar with rate and time left on a terminal that can draw one, else a
+ * line every few seconds.
  */
 export class TransferProgress implements AsyncDisposable {
   readonly #bar: Progress | undefined;
