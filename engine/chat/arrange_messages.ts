@@ -1,7 +1,7 @@
 /**
- * Messages in an order that a template can show. A conversation comes as clients and models have made it: with
- * system messages anywhere, two messages of one role in a row, what is said beside a call. Nothing is left out;
- * what a template has no place for is shown in the next best one.
+ * Messages in an order that a template can show. A conversation comes as clients and models have made it: system
+ * messages anywhere, two messages of one role in a row, text next to a call. Nothing is left out; what a template has
+ * no slot for is shown in the next best one.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { RenderMessage } from "./render_job.ts";
 import { splitCalls } from "./split_calls.ts";
 import type { Abilities } from "./template_abilities.ts";
 
-/** What a user says who says nothing between two messages of an assistant. */
+/** The user's text where the user says nothing between two messages of an assistant. */
 export const NOTHING: RenderMessage = { role: "user", content: "" };
 /** What an assistant says between a result and its user, where a template wants it to say something. */
 const ACKNOWLEDGED: RenderMessage = { role: "assistant", content: "Done." };
@@ -32,8 +32,8 @@ function asSystem(message: RenderMessage): RenderMessage {
 }
 
 /**
- * System messages where the template has places for them. Those in front are one, or become the beginning of the
- * first user's message; later ones are told of in what the user says.
+ * System messages where the template takes them. Those in front are joined, or are put before the first user's text;
+ * later ones become part of what the user says.
  */
 function withSystemInPlace(
   messages: readonly RenderMessage[],
@@ -58,7 +58,7 @@ function withSystemInPlace(
       ? { role: "user", content: reminder(textOf(message.content)) }
       : message;
     const last = folded.at(-1);
-    // No message of the user's is made where one stands beside it.
+    // No user message is added next to an existing one.
     if (last?.role === "user" && said.role === "user" && (folds || foldedLast)) {
       folded[folded.length - 1] = joined(last, said);
     } else folded.push(said);
@@ -81,14 +81,14 @@ function withLeadingSystem(
   const said = leading.reduce(joined);
   if (textOf(said.content) === "" && rest.length > 0) return [...rest];
   const first = rest.findIndex(({ role }) => role === "user");
-  // Before an assistant speaks who begins, or where there is no user: a message of its own.
+  // Before an assistant that speaks first, or where there is no user: a message of its own.
   if (first < 0) return [{ role: "user", content: said.content }, ...rest];
   return rest.map((message, index) =>
     index === first ? joined({ ...said, role: "user" }, message) : message
   );
 }
 
-/** What a later system message says, as agents tell models of it. */
+/** A later system message's text, as agents announce such messages. */
 function reminder(text: string): string {
   return `<system-reminder>\n${text}\n</system-reminder>`;
 }

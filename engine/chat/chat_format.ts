@@ -51,7 +51,7 @@ export class ChatFormat {
 
   /**
    * @param contextTokens Tokens that a prompt may have at most.
-   * @param beginning The system message of conversations that bring none, and what each goes on with.
+   * @param beginning The system message of conversations without one, and what each goes on with.
    */
   constructor(
     private readonly tokenizer: Tokenizer,
@@ -137,7 +137,7 @@ export class ChatFormat {
     };
   }
 
-  /** The names of the formats of calls whose words stand in a template. */
+  /** The names of the formats of calls whose words are in a template. */
   private likelyFormats(template: string): readonly string[] {
     return remembered(
       this.likely,
@@ -216,7 +216,7 @@ function effortOf(
   return word === undefined ? undefined : { word, marked: protection.text(word) };
 }
 
-/** What the answer may call, as the template has told the model; undefined where it may call nothing. */
+/** What the answer may call, as the template has shown it; undefined where it may call nothing. */
 function toolUse(
   { tools = [], toolChoice = "auto", parallelToolCalls = true }: ChatRequest,
   { toolFormat, oneCall }: Rendered,
@@ -226,7 +226,7 @@ function toolUse(
     format: TOOL_FORMATS.find(({ name }) => name === toolFormat) ?? GENERIC,
     tools,
     choice: toolChoice === "none" ? "auto" : toolChoice,
-    // Who asks for one by name gets that one.
+    // A request that names a format gets that one.
     parallel: parallelToolCalls && !oneCall && typeof toolChoice !== "object",
   };
 }

@@ -7,7 +7,7 @@ export interface ChatPrompt {
   readonly text: string;
   /** Its tokens, BOS included. */
   readonly tokens: readonly number[];
-  /** How reasoning is told from content in what the model answers. */
+  /** How the model's answer separates reasoning from content. */
   readonly format: OutputFormat;
   /** What was found out about the template, where that was asked for. */
   readonly abilities?: TemplateDescription;

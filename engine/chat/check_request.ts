@@ -6,9 +6,9 @@ import { type ChatMessage, type ChatRequest, ROLES } from "./conversation.ts";
 const MOST_MESSAGES = 16_384;
 /** Characters that its texts may have together; a million tokens have about 5 million. */
 const MOST_CHARACTERS = 6 * 2 ** 20;
-/** Levels of lists and objects in what a template is told. */
+/** Levels of lists and objects in a template's variables. */
 const MOST_LEVELS = 32;
-/** Names that a template may be told values by. */
+/** Names that a template may get values by. */
 const NAME = /^[A-Za-z_]\w{0,63}$/;
 const OWN_NAMES = new Set(["messages", "add_generation_prompt", "tools"]);
 

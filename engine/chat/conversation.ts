@@ -1,4 +1,4 @@
-/** Who says a message. */
+/** The role that says a message. */
 export type Role = "system" | "developer" | "user" | "assistant" | "tool";
 
 /** The roles, as requests name them. */
@@ -40,7 +40,7 @@ export interface ChatMessage {
   readonly role: Role;
   /** What is said: a text, or pieces of one. Null: nothing. */
   readonly content: string | readonly TextPart[] | null;
-  /** Who of several participants in the same role. */
+  /** Which of several participants in the same role. */
   readonly name?: string;
   /** What an assistant thought before its answer, where a client sends that back. */
   readonly reasoning?: string;
@@ -57,7 +57,7 @@ export interface ChatRequest {
   readonly messages: readonly ChatMessage[];
   /** Whether the last message, an assistant's, is unfinished and goes on. Default: a new one begins. */
   readonly continueFinal?: boolean;
-  /** What the template is told beside the messages, such as `enable_thinking`. */
+  /** What the template gets in addition to the messages, such as `enable_thinking`. */
   readonly templateVariables?: Readonly<Record<string, unknown>>;
   /** How much the model is to think; the template gets it as `reasoning_effort`. */
   readonly reasoningEffort?: string;

@@ -17,7 +17,7 @@ const NONSENSE = "word-4f1c";
 
 /** What a template makes of efforts. */
 export interface KnownEfforts {
-  /** Those that it tells apart. */
+  /** Those that it distinguishes. */
   readonly words: readonly string[];
   /** Whether it fails on others. */
   readonly refuses: boolean;
@@ -41,7 +41,7 @@ export function knownEfforts(trial: Trial, say: (text: string) => unknown): Know
 }
 
 /**
- * The word that a template is told; undefined: none, since it fails on all.
+ * The word that a template gets; undefined: none, since it fails on all.
  *
  * Of two words that are equally near it is the lesser one: no more reasoning than was asked for. Where a template fails
  * on no word, the usual three stay as they are: its default is one of them.

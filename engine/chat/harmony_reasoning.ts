@@ -11,12 +11,12 @@ import {
 } from "./reasoning.ts";
 import { ReasoningBudget, type ReasoningTrack } from "./reasoning_budget.ts";
 
-/** The tokens of the harmony format that an output is told apart by. */
+/** The tokens of the harmony format that separate the parts of an output. */
 const TOKENS = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>"] as const;
 /** Others that may stand in a header. */
 const MORE_TOKENS = ["<|constrain|>", "<|return|>", "<|call|>"] as const;
 
-/** The beginning of an answer behind reasoning. */
+/** The start of an answer after reasoning. */
 const FINAL = "<|end|><|start|>assistant<|channel|>final<|message|>";
 
 type TokenName = (typeof TOKENS)[number];
@@ -41,7 +41,8 @@ const MOST_NAMED = 32;
 
 /**
  * gpt-oss's channels: a message of the channel `final` is content, all others, `analysis` and
- * `commentary`, are reasoning; one to a function, which only a request with tools expects, is shown as such. The format's control tokens say where they begin and end.
+ * `commentary`, are reasoning; one to a function, which only a request with tools expects, is shown as such. The
+ * format's control tokens say where they begin and end.
  */
 export class HarmonyReasoning implements OutputFormat {
   private readonly track: HarmonyTrack;

@@ -39,7 +39,7 @@ const prompt = (template: string, messages: ChatMessage[], more = {}) =>
 const CALLS =
   "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function | tojson }}</tool_call>{% endfor %}";
 
-/** Templates that each have no place for something, as published ones have none. */
+/** Templates that each leave something out, as published ones do. */
 const TEMPLATES = {
   "the first part of a system message": // Mistral Small 3.2
     "{% if messages[0].role == 'system' %}[{{ messages[0].content if messages[0].content is string else messages[0].content[0].text }}]{% endif %}" +
@@ -194,7 +194,7 @@ Deno.test("a result whose call was cut is a tool's where the template takes that
 });
 
 Deno.test("a template that lists the tools where a message equals the last user's lists them once", async () => {
-  // Mistral's: users and assistants in turn, and no text beside a call.
+  // Mistral's: users and assistants in turn, and no text next to a call.
   const template = "{% set users = messages | selectattr('role', 'equalto', 'user') | list %}" +
     TEMPLATES["roles in turn"].replace(
       "{{ m.role }}:",

@@ -15,7 +15,7 @@ export interface ChatOptions {
   readonly system?: string;
   /** What every conversation begins with, behind its system message. */
   readonly messages?: readonly ChatMessage[];
-  /** Told what was guessed. */
+  /** Reports what was guessed. */
   readonly onWarning?: (warning: string) => void;
 }
 

@@ -4,7 +4,7 @@ import { resultText } from "./tools/tool_texts.ts";
 
 /**
  * Results of calls that are not there as a user's text, where a template shows no such result. Clients that cut the
- * beginning of a long conversation send them.
+ * start of a long conversation send them.
  *
  * @param order What the template takes; asked where there is such a result.
  */

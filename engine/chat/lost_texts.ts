@@ -1,6 +1,6 @@
 /**
  * Which texts of a conversation a template has left out. A model that has not read a message answers as if it had not
- * been sent, and nobody sees why.
+ * been sent, and the user does not see why.
  *
  * @module
  */
@@ -25,7 +25,7 @@ const NEAR = 4096;
 
 /**
  * The texts that have to be in a prompt: what is said, and the names of what is called. Reasoning need not be: most
- * templates leave out that of earlier turns, whether it is told apart or stands in the content.
+ * templates leave out that of earlier turns, whether it is separate or part of the content.
  */
 export function saidTexts(messages: readonly RenderMessage[], marks: Marks): SaidText[] {
   return messages.flatMap(({ role, content, toolCalls = [] }, message) => {
@@ -42,8 +42,8 @@ export function saidTexts(messages: readonly RenderMessage[], marks: Marks): Sai
 }
 
 /**
- * The texts that are not in a prompt, each in a place of its own. It takes time in proportion to the prompt's length:
- * what is searched for too long counts as left out, so that a second look is needed.
+ * The texts that are missing from a prompt, each found at its own position. It takes time in proportion to the prompt's
+ * length: what is searched for too long counts as left out, so that a second look is needed.
  */
 export function lostTexts(texts: readonly SaidText[], prompt: string): SaidText[] {
   let lost = texts;
@@ -106,7 +106,7 @@ class Search {
 /** A text without white space and marks at its ends. */
 function inner(text: string, marks: Marks): string {
   const { mark } = marks;
-  // Most texts begin and end with one mark, and no white space beside it.
+  // Most texts start and end with one mark, and no white space next to it.
   const end = text.length - 1;
   const goes = (at: number) => text[at] === mark || isSpace(text[at]);
   if (mark !== "" && end > 1 && text[0] === mark && text[end] === mark) {

@@ -42,8 +42,8 @@ export function shownMessages(
 }
 
 /**
- * Of which tool a result is: who asks for it by its call's id alone is told. An id counts from its call on to the next
- * call of that id; some models number the calls of each turn from 0, others give all the same.
+ * Of which tool a result is: a request that asks by the call's id alone gets an error. An id counts from its call on to
+ * the next call of that id; some models number the calls of each turn from 0, others give all the same.
  */
 class CallNames {
   private readonly open = new Map<string, string[]>();

@@ -1,6 +1,5 @@
 /**
- * Chat: conversations into prompts by the model's template, and reasoning told from content in what
- * comes out.
+ * Chat: conversations into prompts by the model's template, and output into reasoning and content.
  *
  * @module
  */

@@ -62,7 +62,7 @@ Deno.test("tool_use is used where there are tools and the request asks for no ot
   assertEquals(await made.prompt({ tools: [] }), "own:x");
   assertEquals(await made.prompt({ tools: TOOLS, toolChoice: "none" }), "own:x");
   assert((await made.prompt({ tools: TOOLS, templateName: "rag" })).startsWith("rag:"));
-  // Who chooses a template for the server means it for tools as well.
+  // A template chosen for the server holds for tools as well.
   await using chosen = chatOf(templates, shows("given"));
   assert((await chosen.prompt({ tools: TOOLS })).startsWith("given:"));
 });

@@ -1,7 +1,7 @@
 import { NEEDLE, OTHER_NEEDLE, type Trial } from "./template_trial.ts";
 import type { ToolAbilities } from "./tools/tool_abilities.ts";
 
-/** Who may say something, and behind whom, so that a template shows it. */
+/** Which role may say something after which, so that a template shows it. */
 export interface OrderAbilities {
   /** A system message that begins a conversation. */
   readonly systemFirst: boolean;

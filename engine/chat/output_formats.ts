@@ -13,7 +13,7 @@ interface Prompt {
   readonly unfinished?: ChatMessage;
 }
 
-/** How reasoning is told from content in what follows a prompt. */
+/** How the output after a prompt separates reasoning from content. */
 export function formatOf(tokenizer: Tokenizer, prompt: Prompt): OutputFormat {
   const harmony = prompt.template.includes("<|channel|>")
     ? HarmonyReasoning.of(tokenizer, prompt.tokens)

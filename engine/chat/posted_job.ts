@@ -8,7 +8,7 @@ import { parseJson } from "../json/mod.ts";
 import type { RenderCall, RenderJob, RenderMessage } from "./render_job.ts";
 import type { ShownTool } from "./tools/shown_tool.ts";
 
-/** A job whose values are one text. */
+/** A job with its values as one text. */
 export interface PostedJob extends Omit<RenderJob, "tools" | "variables"> {
   /** JSON of {@link Values}. */
   readonly values: string;

@@ -22,8 +22,8 @@ export function beginnings(tokenizer: Tokenizer): RegExp {
 }
 
 /**
- * Marks the texts of a request, so that none of them can become a control token: not by itself, not
- * together with what stands beside it in the prompt, and not by what a template leaves out of it.
+ * Marks the texts of a request, so that none of them can become a control token: not by itself, not together with its
+ * neighbours in the prompt, and not by what a template leaves out of it.
  */
 export class Protection {
   /** The character that marks. It stands nowhere in the request. */
@@ -32,7 +32,7 @@ export class Protection {
   readonly endMark: string;
 
   /**
-   * @param beginnings See {@link beginnings}.
+   * @param beginnings The tokens of one, per {@link beginnings}.
    * @param template What is rendered with the request; its marks stand nowhere in it either.
    */
   constructor(

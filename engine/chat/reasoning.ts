@@ -2,7 +2,7 @@ import type { ContentTrack } from "../grammar/mod.ts";
 import type { Steering } from "../sampling/mod.ts";
 import type { ToolCallPiece } from "./tools/call_piece.ts";
 
-/** A piece of output, told apart. */
+/** A piece of output, reasoning or content. */
 export interface OutputPiece {
   /** What the model thinks. */
   readonly reasoning: string;
@@ -15,16 +15,16 @@ export interface OutputPiece {
 /** Nothing is certain yet. */
 export const NO_OUTPUT: OutputPiece = { reasoning: "", text: "" };
 
-/** Tells reasoning from content in one output, as its tokens arrive. */
+/** Separates reasoning from content in one output, as its tokens arrive. */
 export interface OutputReader {
   /** Whether the next token is one of reasoning. */
   readonly inReasoning: boolean;
-  /** Whether calls of tools have begun: all that comes is of them. */
+  /** Whether calls of tools have started: all that comes is of them. */
   readonly inCalls?: boolean;
   /**
    * What is certain now. A piece of text that may be the start of a tag is held back.
    *
-   * @param token The token that was drawn.
+   * @param token The sampled token.
    * @param text The text that the decoder gave for it; empty for a control token.
    */
   push(token: number, text: string): OutputPiece;
@@ -32,7 +32,7 @@ export interface OutputReader {
   flush(text: string): OutputPiece;
 }
 
-/** How a model's output tells its reasoning from its content. */
+/** How a model's output separates its reasoning from its content. */
 export interface OutputFormat {
   /**
    * Begins to read an output.

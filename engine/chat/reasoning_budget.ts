@@ -25,7 +25,7 @@ interface State<Phase> {
 
 /**
  * Ends reasoning that has had its tokens. What it says follows from the tokens that it is asked for, in
- * any order: states are kept for the last ones, and made anew from where those of the next question differ.
+ * any order: states are kept for the last ones, and made again from where those of the next question differ.
  */
 export class ReasoningBudget<Phase> implements Steering {
   private readonly tokens: number[] = [];

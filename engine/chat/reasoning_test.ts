@@ -224,7 +224,7 @@ Deno.test("a budget ends reasoning after so many tokens, 0 at once, and leaves c
   assertEquals(ends("ab</think>cdefghij<think>xyz", 10), "ab</think>cdefghij<think>xyz");
   assertEquals(ends("abcdefgh", 3, "Q"), "abcdefgh");
   assertEquals(ends("<think>abcdef", 2, "Q"), "<think>ab</think>\n\ncdef");
-  // The model has begun the tag itself, and goes on as if nothing was.
+  // The model has opened the tag itself, and goes on as if nothing was.
   assertEquals(ends("ab</think>c", 5), "ab</think>\n\nhink>c");
   // A vocabulary that puts a space in front of texts puts none in front of the tag.
   const spaced = vocabularyWith([], true);

@@ -27,7 +27,7 @@ export interface RenderJob {
   readonly messages: readonly RenderMessage[];
   /** The tools that may be called, marked; absent: none. */
   readonly tools?: readonly ShownTool[];
-  /** The names of the formats of calls whose words stand in the template; default: none. */
+  /** The names of the formats of calls whose words are in the template; default: none. */
   readonly toolFormats?: readonly string[];
   /** Whether the last message goes on; else a new one of the assistant begins. */
   readonly continueFinal: boolean;
@@ -35,7 +35,7 @@ export interface RenderJob {
   readonly specialTokens: Readonly<Record<string, string>>;
   /** How much the model is to reason, as the client says it: `marked` is the word with its marks. */
   readonly effort?: { readonly word: string; readonly marked: string };
-  /** What else the request tells the template. */
+  /** What else the request gives the template. */
   readonly variables: Readonly<Record<string, unknown>>;
   /** A character that stands in all texts of the request, so that they are known as its texts. */
   readonly mark: string;

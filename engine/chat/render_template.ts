@@ -63,7 +63,7 @@ export function renderTemplate(job: RenderJob, asItIs = false): Rendered {
   const { specialTokens, variables, mark, endMark, tools } = job;
   const { template, abilities } = parse(job.template, specialTokens);
   const marks = new Marks(mark);
-  // What an assistant has begun without a word is begun again.
+  // An assistant's message that was started without a word is started again.
   const isBegun = job.continueFinal && isEmpty(job.messages.at(-1)!);
   const continueFinal = job.continueFinal && !isBegun;
   const conversation = !isBegun
@@ -74,7 +74,7 @@ export function renderTemplate(job: RenderJob, asItIs = false): Rendered {
   const usesTools = tools !== undefined || job.messages.some(speaksOfTools);
   const format = usesTools ? callFormatOf(abilities.tools, job.toolFormats ?? []) : undefined;
   const texts = format && asText(abilities.tools, tools !== undefined && format === GENERIC);
-  // Who cannot be told of tools in the template's way writes no calls in that way either.
+  // Where the template cannot show tools its own way, calls are not written that way either.
   const all = tools !== undefined && texts?.tools === true;
   const told = all || tools === undefined
     ? undefined

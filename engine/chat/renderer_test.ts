@@ -134,7 +134,7 @@ Deno.test("a thread that takes too much memory is a template that takes too much
 });
 
 Deno.test("a rendering that gets little of the processors has as much work as on an idle machine", async (t) => {
-  // What the process computes counts, and other tests compute beside this one.
+  // The whole process's computing counts, and other tests run concurrently with this one.
   for (const { name, failure } of await runFile("tests/fixtures/slow_rendering.ts", {})) {
     await t.step(name, () => assertEquals(failure, undefined));
   }

@@ -5,7 +5,7 @@ import type { ShownMessage } from "./messages.ts";
 /** What templates know the value of a tool's result by, where its text is JSON. */
 export const RESULT_VALUE = "content_json";
 
-/** Gives results whose texts are JSON their values as well: Mistral's format before 2025 shows those. */
+/** Adds parsed values to results whose texts are JSON: Mistral's format before 2025 shows those. */
 export function addResultValues(messages: readonly ShownMessage[], marks: Marks): void {
   for (const message of messages) {
     if (message.role !== "tool" || typeof message.content !== "string") continue;

@@ -2,8 +2,8 @@ import type { OrderAbilities } from "./order_abilities.ts";
 import type { RenderCall, RenderMessage } from "./render_job.ts";
 
 /**
- * Messages with calls as a template can show them: what is said beside calls in a message before it, and each call
- * with its result in messages of its own, one behind the other.
+ * Messages with calls as a template can show them: text next to calls goes to a message before it. Each call with its
+ * result goes to messages of its own, one behind the other.
  *
  * @param severalCalls Whether the template shows several calls of one message; asked where there are some.
  */

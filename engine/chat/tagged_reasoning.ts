@@ -35,7 +35,7 @@ export const REASONING_TAGS: readonly ReasoningTags[] = [
 
 const LONGEST_CLOSE = Math.max(...REASONING_TAGS.map(({ close }) => close.length));
 
-/** How an output goes on from its prompt: not begun, in the reasoning between these tags, or in its content. */
+/** How an output goes on from its prompt: not started, in the reasoning between these tags, or in its content. */
 export type TaggedStart = "start" | "content" | ReasoningTags;
 
 /**
@@ -215,7 +215,7 @@ class TaggedTrack implements ReasoningTrack<TaggedStart>, ContentTrack<TaggedSta
 
   end(phase: TaggedStart, tokens: readonly number[]): readonly number[] {
     if (typeof phase === "string") return [];
-    // The model may have begun the tag.
+    // The model may have opened the tag.
     const { close } = phase;
     const begun = overlap(this.bytesBefore(tokens, tokens.length - 1, close.length), close);
     return encodeWithin(this.tokenizer, `${close.slice(begun)}\n\n`);

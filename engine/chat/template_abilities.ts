@@ -15,9 +15,9 @@ export interface Abilities {
   parts(role: Role, several: boolean): boolean;
   /** Developer messages as such; else they are system messages. */
   readonly developer: boolean;
-  /** Who may speak behind whom. */
+  /** Which role may speak after which. */
   readonly order: OrderAbilities;
-  /** What it is told where there are no tools. */
+  /** What it gets where there are no tools. */
   readonly noTools: null | readonly [];
   /** What it can show of tools. */
   readonly tools: ToolAbilities;

@@ -19,7 +19,7 @@ export interface TemplateDescription {
   readonly several_calls: boolean;
   /** The format in which it writes calls. */
   readonly call_format: string;
-  /** The words for an effort that it tells apart. */
+  /** The words for an effort that it distinguishes. */
   readonly efforts: readonly string[];
 }
 

@@ -9,7 +9,7 @@ interface Waiting {
 }
 
 /**
- * Renders templates in a thread of its own, one after the other. A template is somebody else's program:
+ * Renders templates in a thread of its own, one after the other. A template is untrusted code:
  * one that takes too long or too much loses its thread, and those that wait get another one.
  */
 export class TemplateRenderer {
@@ -25,15 +25,15 @@ export class TemplateRenderer {
   /**
    * What a template gives.
    *
-   * @throws {M40Error} "invalid_request" where the template fails or takes too much, "cancelled" where
-   * the signal or {@link close} ends it, "internal" where no thread can be had.
+   * @throws {M40Error} "invalid_request" where the template fails or takes too much, "cancelled" where the signal or
+   * {@link close} ends it, "internal" where no thread is available.
    */
   render(job: RenderJob, signal?: AbortSignal): Promise<Rendered> {
     if (this.closed) return Promise.reject(closedError());
     if (signal?.aborted) return Promise.reject(abortError());
     const { promise, resolve, reject } = Promise.withResolvers<Rendered>();
     const one: Waiting = { job, resolve, reject };
-    // What has begun goes on, for a second at most; nobody waits for it.
+    // Started work goes on, for a second at most, without a waiting caller.
     const abort = () => {
       const place = this.waiting.indexOf(one);
       if (place >= 0) this.waiting.splice(place, 1);

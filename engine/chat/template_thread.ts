@@ -24,7 +24,7 @@ type Message = "ready" | RenderReply;
 /** A thread that renders templates. It does one job at a time. */
 export class TemplateThread {
   private readonly worker: Worker;
-  /** Whoever waits for the next message. */
+  /** The caller that waits for the next message. */
   private waiting?: PromiseWithResolvers<Message>;
   /** Why there will be no message any more. */
   private reason?: M40Error;
@@ -51,7 +51,7 @@ export class TemplateThread {
   /**
    * A thread that takes jobs.
    *
-   * @throws {M40Error} "internal" where there is none to be had.
+   * @throws {M40Error} "internal" where none is available.
    */
   static async start(module: URL): Promise<TemplateThread> {
     const thread = new TemplateThread(module);

@@ -15,7 +15,7 @@ const TRIAL_LIMITS: Limits = { ...LIMITS, steps: 250_000 };
 
 /** Renders a template to find out what it can show. */
 export class Trial {
-  /** What the template is told where there are no tools: some fail where that is no list. */
+  /** What the template gets where there are no tools: some fail where that is no list. */
   readonly noTools: null | readonly [];
 
   constructor(
@@ -34,7 +34,7 @@ export class Trial {
   /**
    * What the template renders; undefined where it fails.
    *
-   * @param variables What it is told beside the messages.
+   * @param variables What it gets in addition to the messages.
    * @throws {TemplateLimitError} Where it takes too much: that says nothing of what it can show.
    */
   render(

@@ -68,7 +68,7 @@ function promptOf(template: string, request: Partial<ChatRequest>) {
   );
 }
 
-/** A template that shows everything, calls as it is told. */
+/** A template that shows everything, and calls as it is asked to. */
 const showing = (calls: string, more = "") =>
   "{% for t in tools or [] %}[{{ t.function.name }}]{% endfor %}" +
   "{% for m in messages %}{{ m.role }}:{{ m.content }}{{ '(' + m.name + ')' if m.name }}" +

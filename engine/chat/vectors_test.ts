@@ -76,7 +76,7 @@ function render(template: string, request: ChatRequest, mark: string): string {
   }, true).text;
 }
 
-/** What came of it, in the form of the vectors: refusals and failures are told by their being there. */
+/** What came of it, in the form of the vectors: refusals and failures are recorded by a field of their own. */
 function outcome(work: () => string): Wanted {
   try {
     return { text: work() };

@@ -1,5 +1,5 @@
 /**
- * Files that somebody cut up because they were too long for a server: `X.gguf.part1of2`. Unlike the parts that
+ * Files that were cut up because they were too long for a server: `X.gguf.part1of2`. Unlike the parts that
  * GGUF's tools write they are no files of their own, and have to be joined before they are read.
  *
  * @module

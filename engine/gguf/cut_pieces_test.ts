@@ -1,4 +1,4 @@
-// Files that somebody cut up: what to do is said, wherever one of them is named.
+// Files that were cut up: what to do is said, wherever one of them is named.
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import { M40Error } from "../errors.ts";

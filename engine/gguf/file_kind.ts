@@ -1,5 +1,5 @@
 /**
- * What a GGUF file is, where it is no model: files lie beside models that only serve them. Names say little
+ * What a GGUF file is, where it is no model: files that accompany models and only serve them. Names say little
  * (`MTP/gemma-4-Q8_0.gguf`), so headers decide.
  *
  * @module
@@ -27,7 +27,7 @@ export interface Companion {
   readonly advice: string;
 }
 
-/** What of a header tells a model from its companions. */
+/** What in a header distinguishes a model from its companions. */
 export interface HeaderFacts {
   /** The value of a metadata key. */
   readonly get: (key: string) => MetadataValue | undefined;
@@ -112,7 +112,7 @@ export class CompanionError extends M40Error {
 /**
  * Checks that a file is a model, whether m40 knows its architecture or not.
  *
- * @throws {CompanionError} Where it is something that lies beside models.
+ * @throws {CompanionError} Where it is a file that accompanies models.
  */
 export function assertModel({ path, files, metadata, tensors }: Gguf): void {
   const companion = companionOf({
@@ -128,7 +128,7 @@ export const PEEK_BYTES = 64 * 1024;
 
 /**
  * What a file is, by its first {@link PEEK_BYTES} bytes or fewer. What is behind them, and what is damaged, says
- * nothing: then the file counts as a model, and reading it whole tells what is wrong.
+ * nothing: then the file counts as a model, and reading it whole reports what is wrong.
  *
  * @param isPart Whether its name says that it is one of several files.
  */

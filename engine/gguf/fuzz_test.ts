@@ -52,7 +52,7 @@ const EXTREMES: bigint[] = [
   2n ** 64n - 1n,
 ];
 
-/** Finds the places of the numbers in a header by its known structure: 8 bytes that are small. */
+/** Finds the positions of the numbers in a header by its known structure: 8 bytes that are small. */
 function numberPlaces(header: Uint8Array): number[] {
   const view = new DataView(header.buffer, header.byteOffset, header.byteLength);
   const places = [4, 8, 16];

@@ -1,6 +1,6 @@
 import { type Gguf, parseGguf, type ReadGgufOptions } from "./reader.ts";
 
-/** The beginning of a file that is elsewhere. */
+/** The start of a file that is elsewhere. */
 export interface RemoteHead {
   /** The length of the whole file in bytes; undefined where it is not known. */
   readonly bytes: number | undefined;
@@ -19,12 +19,12 @@ class MoreNeeded extends Error {
 }
 
 /**
- * Reads the header of a GGUF file of which no more than the beginning is there: as much as it takes, a
+ * Reads the header of a GGUF file of which only the start is there: as much as it takes, a
  * few MB where a vocabulary is in it.
  *
  * @param path What to call the file in errors.
- * @throws {M40Error} As {@link parseGguf} does; the places of the tensors are checked against the length
- * that the file is said to have.
+ * @throws {M40Error} As {@link parseGguf} does; the offsets of the tensors are checked against the file's stated
+ * length.
  */
 export async function readGgufHead(
   head: RemoteHead,

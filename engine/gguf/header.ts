@@ -27,7 +27,10 @@ export interface GgufTensor {
 export interface GgufFile {
   readonly path: string;
   readonly bytes: number;
-  /** What tells it from another file in its place: by which file, and when written; absent where it was not read from a disk. */
+  /**
+   * What distinguishes it from another file in its place: by which file, and when written; absent where it was not read
+   * from a disk.
+   */
   readonly stamp?: string;
 }
 
@@ -50,7 +53,7 @@ export interface Gguf {
   readonly fileBytes: number;
   /** Sentences for people: what of the files was translated or left out when they were read. */
   readonly notes?: readonly string[];
-  /** What of the metadata was given beside the files, as it was written there. */
+  /** The metadata that was given in addition to the files, as it was written there. */
   readonly overrides?: readonly string[];
 }
 
@@ -70,8 +73,8 @@ const MIN_TENSOR_BYTES = 8 + 1 + 4 + 8 + 4 + 8;
 export const MAX_COUNT = 2 ** 20;
 
 /**
- * Reads the header of one GGUF file from any source: metadata and the table of tensors, whose places are
- * checked against the length of the source.
+ * Reads the header of one GGUF file from any source: metadata and the table of tensors, whose offsets are checked
+ * against the length of the source.
  *
  * @throws {M40Error} `invalid_model` where it is not a GGUF that m40 reads, and says why.
  * @param path What to call the source in errors.

@@ -84,7 +84,7 @@ export class Metadata {
     return this.#entries.get(key);
   }
 
-  /** The keys that nobody has asked for by name, in the order of the file. */
+  /** The keys that were never read by name, in the order of the file. */
   *unread(): Iterable<string> {
     for (const key of this.#entries.keys()) if (!this.#read.has(key)) yield key;
   }
@@ -115,7 +115,7 @@ export class Metadata {
     return value;
   }
 
-  /** A whole number from `min` (0 unless told) to `max` (2^53 - 1 unless told): a count, a size, a token id. */
+  /** A whole number from `min` (default 0) to `max` (default 2^53 - 1): a count, a size, a token id. */
   integer(
     key: string,
     fallback?: number,
@@ -134,7 +134,7 @@ export class Metadata {
     return value;
   }
 
-  /** An array of strings, decoded anew at each call; bytes that are not UTF-8 become U+FFFD. */
+  /** An array of strings, decoded again at each call; bytes that are not UTF-8 become U+FFFD. */
   strings(key: string, fallback?: string[]): string[] {
     const value = this.#value(key, "an array of strings", fallback);
     if (value === fallback && !this.has(key)) return fallback as string[];

@@ -1,4 +1,4 @@
-/** Values of a file's metadata that are given beside the file, in the place of its own. */
+/** Values of a file's metadata that are given on the command line and replace its own. */
 import { M40Error } from "../errors.ts";
 import { JsonNumber, parseJson } from "../json/mod.ts";
 import { arrayEntry, entry } from "./entries.ts";

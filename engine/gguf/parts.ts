@@ -105,7 +105,7 @@ function checkMetadata({ path, metadata }: Gguf, first: Gguf): void {
   }
 }
 
-/** A value in a form that tells models apart; of lists the length does, and costs nothing to compare. */
+/** A value in a form that distinguishes models; of lists the length does, and costs nothing to compare. */
 function comparable(metadata: Metadata, key: string): string {
   const value = metadata.entry(key)?.value;
   if (typeof value === "object") return `a list of ${value.length}`;

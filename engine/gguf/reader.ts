@@ -21,13 +21,13 @@ export {
 export interface ReadFilesOptions extends ReadGgufOptions {
   /** Leave names as the file has them, though they are of another dialect than llama.cpp's; for looking at a file. */
   asWritten?: boolean;
-  /** Values of metadata that hold in the place of the file's own, before its names are translated. */
+  /** Values of metadata that replace the file's own, before its names are translated. */
   overrides?: readonly Override[];
 }
 
 /**
  * Reads the header of a GGUF file (version 2 or 3, little-endian): metadata and the table of tensors.
- * The tensors' data is not read, but its place is checked against the length of the file.
+ * The tensors' data is not read, but its offset is checked against the length of the file.
  *
  * A model may be in several files, named `X-00001-of-00003.gguf` and so on. Whichever of them is given,
  * all of them are read, and the result is the whole model's. Names of other dialects become llama.cpp's.
@@ -110,7 +110,8 @@ export async function assertNotCut(path: string): Promise<void> {
 /**
  * Checks that what was read of files still holds: that none was replaced or written to since.
  *
- * @throws {M40Error} `invalid_model` where one was; `model_not_found` where one is gone; `io` where that cannot be seen.
+ * @throws {M40Error} `invalid_model` where one was; `model_not_found` where one is gone; `io` where that cannot be
+ * seen.
  */
 export async function assertUnchanged({ files }: Gguf): Promise<void> {
   for (const { path, stamp } of files) {

@@ -6,10 +6,10 @@ import type { NetworkView } from "./packed_network.ts";
 import { type Stack, Stacks } from "./stacks.ts";
 import { WorkLimit } from "./work_limit.ts";
 
-/** States and stacks that are kept; beyond that they are made anew. */
+/** States and stacks that are kept; beyond that they are made again. */
 const MOST_KEPT = 100_000;
 
-/** What looking ahead of a state or a place may take: nobody needs to know all that is there. */
+/** What looking ahead of a state or a place may take: not all of them may ever be needed. */
 const MOST_AHEAD_WORK = 10_000;
 
 /** What one of them takes. */
@@ -85,7 +85,7 @@ export class Automaton {
     return this.frames.bytes + STATE_BYTES * (this.known.size + this.stacks.size);
   }
 
-  /** Whether it may be made larger by what nobody may ever need. */
+  /** Whether it may be made larger by what may never be needed. */
   get hasRoom(): boolean {
     return this.frames.share < 1 / 4;
   }
@@ -196,8 +196,8 @@ export class Automaton {
   }
 
   /**
-   * The places that one leads to (behind a byte, in a rule that comes next, or behind that), and by how many bytes; where
-   * finding them takes much, some of them.
+   * The places that one leads to (behind a byte, in a rule that comes next, or behind that), and by how many bytes;
+   * where finding them takes much, some of them.
    */
   behindPlace(frame: Frame): { readonly frames: readonly Frame[]; readonly bytes: number } {
     const frames: Frame[] = [];
@@ -304,7 +304,7 @@ export class Automaton {
     frames.splice(low, 0, frame);
   }
 
-  /** Forgets states and stacks where there are many; those that somebody has go on to work. */
+  /** Forgets states and stacks where there are many; those in use go on to work. */
   private trim(): void {
     if (this.known.size + this.stacks.size < MOST_KEPT) return;
     // Without links between them only those in use are left.

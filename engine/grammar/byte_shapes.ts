@@ -26,7 +26,7 @@ export class ByteShapes {
     });
   }
 
-  /** Sequences of ranges of bytes, of which those that begin alike lie beside each other. */
+  /** Sequences of ranges of bytes, in which those that start alike are neighbours. */
   private shapeOf(sequences: readonly (readonly ByteRange[])[]): ByteShape {
     const edges: ShapeEdge[] = [];
     for (let i = 0; i < sequences.length;) {

@@ -100,12 +100,12 @@ export class Constraints {
   }
 
   /**
-   * Has a constraint built elsewhere, unless it is known, and finds out in turn with others what its first token may be:
-   * what {@link steering} does of it then takes little time.
+   * Has a constraint built elsewhere, unless it is known, and finds out in turn with others what its first token may
+   * be: what {@link steering} does of it then takes little time.
    *
-   * @param build Builds it, unless it gives nothing because it cannot; called once for those who ask for the same at
-   * the same time. Its signal is aborted when all of them have left: then it need not begin.
-   * @param signal Whoever asks leaves when it is aborted.
+   * @param build Builds it, or gives nothing because it cannot; called once for concurrent requests for the same. Its
+   * signal is aborted when all of them have left: then it need not begin.
+   * @param signal Aborts the caller's wait.
    * @param track As {@link steering} is going to have it.
    * @throws {M40Error} "invalid_request" naming what is wrong with it, "queue_full"; "cancelled" where the signal is
    * aborted; what `build` throws.
@@ -151,7 +151,7 @@ export class Constraints {
         const isDropped = going.isUnwanted && !signal?.aborted && error instanceof M40Error &&
           error.code === "cancelled";
         if (!isDropped) throw error;
-        // All who had asked for it left before it was begun: it is asked for once more.
+        // All callers left before it was started: it is asked for once more.
         await going.ended;
       }
     }

@@ -7,7 +7,7 @@ export interface ContentTrack<Place = unknown> {
   readonly start: Place;
   /** Where it is after `tokens[index]`, if it was in `place` before. */
   after(place: Place, tokens: readonly number[], index: number): Place;
-  /** Whether what comes next is content, if no reasoning is begun by it. */
+  /** Whether content comes next, unless reasoning starts. */
   isContent(place: Place): boolean;
   /** The tokens that begin reasoning instead of content, each by itself. */
   openers(place: Place): readonly number[];

@@ -1,6 +1,6 @@
 import { M40Error } from "../errors.ts";
 
-/** Characters of a message's beginning and of its end that are kept. */
+/** Characters of a message's start and of its end that are kept. */
 const MOST_SHOWN = 350;
 
 /** A message without its middle where it is long: it may have names of the request in it. */

@@ -17,7 +17,7 @@ export interface Frame {
   readonly accepting: boolean;
   /** Whether it ends here and cannot go on. */
   readonly final: boolean;
-  /** The rules that may come next, and where each leads. Made when somebody asks. */
+  /** The rules that may come next, and where each leads. Made on first use. */
   calls?: readonly Call[];
   /** The nodes behind a byte of each class, and the frame that they are. */
   targets?: (number[] | undefined)[];

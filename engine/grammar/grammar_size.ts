@@ -84,7 +84,7 @@ export function nodesOf({ root, rules }: Grammar): number {
   return sum;
 }
 
-/** Texts that begin alike have their beginning once. */
+/** Texts that start alike share their start. */
 function nodesOfTexts(texts: string[]): number {
   let sum = 1;
   let before = "";

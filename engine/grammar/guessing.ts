@@ -3,7 +3,7 @@ const FIRST_TRUST = 0.66;
 const NEWEST = 0.25;
 /** How much each says of the answers to come. */
 const NEWEST_OF_ALL = 0.05;
-/** Nothing is guessed where a token is less likely right than this: wrong ones cost as much as drawn ones. */
+/** Nothing is guessed where a token is less likely right than this: wrong ones cost as much as sampled ones. */
 const LEAST_TRUST = 0.75;
 /** Tokens that are guessed at most. */
 const MOST_GUESSES = 32;
@@ -19,8 +19,8 @@ export class GuessTrust {
 }
 
 /**
- * How many tokens are worth guessing for an answer, by how many of the last were right. What would have been guessed
- * is compared with what was drawn also while nothing is guessed, as that costs nothing.
+ * How many tokens are worth guessing for an answer, by how many of the last were right. Guesses are compared with the
+ * sampled tokens also while none are made, as that costs nothing.
  */
 export class Guessing {
   private trust: number;

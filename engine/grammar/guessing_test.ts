@@ -3,7 +3,7 @@ import { Guessing, GuessTrust } from "./guessing.ts";
 
 const GUESS = [1, 2, 3, 4];
 
-/** Has an answer draw so many tokens, each what was thought to come, or none of them; gives how many were guessed beside each. */
+/** Has an answer sample so many tokens, each as guessed, or none of them; returns how many were guessed with each. */
 function draw(guessing: Guessing, count: number, isRight: boolean): number[] {
   const drawn: number[] = [];
   return Array.from({ length: count }, () => {

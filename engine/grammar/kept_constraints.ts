@@ -1,7 +1,7 @@
 import { M40Error } from "../errors.ts";
 import type { CompiledConstraint } from "./constraint.ts";
 
-/** Memory of constraints that nobody may ever ask for again. */
+/** Memory of constraints that may never be used again. */
 const MOST_KEPT_BYTES = 256 * 2 ** 20;
 /** Memory of all constraints, those of answers that are under way or wait with them. */
 const MOST_BYTES = 768 * 2 ** 20;
@@ -15,8 +15,8 @@ export interface KeptLimits {
 }
 
 /**
- * Compiled constraints, which clients ask for again and again: those that were asked for last. What they take grows while
- * answers go through them, so it is counted anew with each request.
+ * Compiled constraints, which clients ask for again and again: those that were asked for last. Their size grows while
+ * answers go through them, so it is counted again with each request.
  */
 export class KeptConstraints {
   private readonly kept = new Map<string, CompiledConstraint>();
@@ -34,7 +34,7 @@ export class KeptConstraints {
     this.mostBytes = bytes;
   }
 
-  /** The constraint of a key; one that has little room left for new answers is made anew. */
+  /** The constraint of a key; one that has little room left for new answers is made again. */
   get(key: string): CompiledConstraint | undefined {
     const known = this.kept.get(key);
     if (known === undefined) return undefined;
@@ -76,7 +76,7 @@ export class KeptConstraints {
     over.then(release, release);
   }
 
-  /** Keeps one for those who ask for the same. */
+  /** Keeps one for later requests for the same. */
   put(key: string, constraint: CompiledConstraint): void {
     this.kept.set(key, constraint);
     this.trim();

@@ -1,4 +1,4 @@
-/** Compiled constraints that are kept for those who ask for the same, and what memory they may take. */
+/** Compiled constraints that are kept for later requests for the same, and their limit of memory. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { M40Error } from "../errors.ts";
 import { CompiledConstraint, type Constraint } from "./constraint.ts";

@@ -6,7 +6,9 @@ import { type TokenBytes, type VocabularyTries, vocabularyTries } from "./vocabu
 const PIECE_MS = 1;
 const PAUSE_MS = 2;
 
-/** The masks of a vocabulary, made in small pieces before somebody needs them; at once for who needs them sooner. */
+/**
+ * The masks of a vocabulary, made in small pieces before they are needed; at once for a caller that needs them sooner.
+ */
 export class LazyMasks {
   private work: Generator<undefined, VocabularyTries>;
   private made?: TokenMasks;
@@ -29,7 +31,7 @@ export class LazyMasks {
     try {
       while (this.made === undefined && performance.now() < until) this.proceed();
     } catch {
-      // Who needs them is told.
+      // The waiting callers are notified.
       return;
     }
     this.timer = this.made ? undefined : setTimeout(() => this.begin(), PAUSE_MS);
@@ -49,7 +51,7 @@ export class LazyMasks {
     }
   }
 
-  /** Nobody needs them any more. */
+  /** They are not needed any more. */
   stop(): void {
     clearTimeout(this.timer);
   }
@@ -60,7 +62,7 @@ export class LazyMasks {
       const { done, value } = this.work.next();
       if (done) this.made = new TokenMasks(tokenizer, value, vocabSize);
     } catch (error) {
-      // Whoever asks again is told again.
+      // A caller that asks again is notified again.
       this.work = vocabularyTries(tokenizer, SHORT_BYTES);
       throw error;
     }

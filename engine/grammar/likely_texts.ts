@@ -7,8 +7,8 @@ const MOST_BYTES = 128;
 const BEFORE = "\n";
 
 /**
- * The texts that a grammar leaves hardly a choice of, as a tokenizer writes them: a model that draws under a mask
- * may cut such a text into tokens in many ways, and nearly always takes this one.
+ * The texts that a grammar leaves hardly a choice of, as a tokenizer writes them: a model that samples under a mask may
+ * cut such a text into tokens in many ways, and nearly always takes this one.
  */
 export class LikelyTexts {
   private readonly known = new WeakMap<State, readonly number[]>();
@@ -42,8 +42,8 @@ export class LikelyTexts {
 }
 
 /**
- * The tokens that a text is usually written with behind others; none by a tokenizer that changes it, or puts it together
- * with a line's end before it.
+ * The tokens that a text is usually written with behind others; none by a tokenizer that changes it, or puts it
+ * together with a line's end before it.
  */
 export function tokensWithin(
   tokenizer: Pick<Tokenizer, "encode" | "tokenBytes">,

@@ -51,7 +51,7 @@ export class Network {
   readonly root: number;
   /** Whether the end of its rule can be reached from a node. */
   readonly useful: Uint8Array;
-  /** Bytes that no edge tells apart have the same class. */
+  /** Bytes that no edge distinguishes have the same class. */
   readonly classes: Uint8Array = new Uint8Array(256);
   readonly classCount: number;
   private readonly boundaries = new Uint8Array(257);
@@ -211,7 +211,7 @@ export class Network {
     return built.reduceRight((rest, option) => this.add(NodeKind.split, option, rest));
   }
 
-  /** Texts as a tree of their bytes, so that those that begin alike are told apart where they differ. */
+  /** Texts as a tree of their bytes; those that start alike branch where they differ. */
   private buildTree(texts: readonly Uint8Array[], next: number): number {
     const tree: { children: Map<number, number>; ends: boolean }[] = [];
     const grow = () => tree.push({ children: new Map(), ends: false }) - 1;

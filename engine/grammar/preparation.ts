@@ -6,12 +6,15 @@ import type { TokenMasks } from "./masks.ts";
 /** How far ahead of an answer states are prepared, in bytes, and how many of them. */
 const MOST_BYTES = 4;
 const MOST_STATES = 16;
-/** Places in rules that are looked at for one constraint; the first of them beside what is ahead, others after that. */
+/**
+ * Positions in rules that are examined for one constraint; the first of them together with what is ahead, others after
+ * that.
+ */
 const MOST_PLACES = 4096;
 const FIRST_PLACES = 512;
 /** A place that so many bytes may follow goes through much of the vocabulary: that takes milliseconds. */
 const WIDE_BYTES = 48;
-/** One that so many may follow, as in a string, is in most answers: it is prepared beside what is ahead. */
+/** One that so many may follow, as in a string, is in most answers: it is prepared together with what is ahead. */
 const WIDEST_BYTES = 96;
 /** Wide places that are prepared for one constraint; their masks have to fit into what is kept. */
 const MOST_WIDE = 256;
@@ -25,9 +28,9 @@ interface Ahead {
 }
 
 /**
- * Finds out what the next steps need, a little at a time while the device computes: of each answer what the states allow
- * that it may come to next, and which texts likely follow them; and of the grammar the places that take long to find out
- * whenever an answer comes to them.
+ * Finds out what the next steps need, a little at a time while the device computes: of each answer what the states
+ * allow that it may come to next, and which texts likely follow them; and of the grammar the places that take long to
+ * find out whenever an answer comes to them.
  */
 export class Preparation {
   private readonly ahead = new WeakMap<State, Ahead>();
@@ -70,7 +73,7 @@ export class Preparation {
       else if (this.hasPlaces) this.proceedPlaces();
       return ahead.left.length > 0 || this.hasPlaces;
     } catch {
-      // Who comes to such a place is told why it is too much; nobody may ever.
+      // An answer that reaches such a position gets the error; few ever do.
       this.isTooMuch = true;
       return false;
     }

@@ -7,7 +7,9 @@ import { hasCharacter } from "./utf8_ranges.ts";
 export const MOST_NESTING = 250;
 /** Parts that the expressions of a grammar may have, a character of a text being one. */
 export const MOST_PARTS = 400_000;
-/** A rule without loops that is as long as that, or with loops or shared and as short as that, is put where it is named. */
+/**
+ * A rule without loops that is as long as that, or with loops or shared and as short as that, is put where it is named.
+ */
 const SMALL = 200;
 const SMALL_APART = 12;
 /** Rules named in rules named … deeper than that are none of those. */
@@ -25,7 +27,7 @@ interface Rule {
   nullable: boolean;
   /** Whether any text matches. */
   productive: boolean;
-  /** Whether it is built anew wherever it is named. */
+  /** Whether it is built again wherever it is named. */
   inlined: boolean;
   /** Rules that begin where it begins come after it. */
   rank: number;
@@ -145,7 +147,7 @@ export class Rules {
     mark: (rule: Rule) => void,
     holds: (expression: Expression) => boolean,
   ): void {
-    // Who names a rule is looked at again when that is marked, so that long chains take no time.
+    // Rules that name a rule are examined again when that is marked, so that long chains take no time.
     const users = new Map<string, Set<Rule>>();
     for (const rule of this.rules.values()) {
       examine(

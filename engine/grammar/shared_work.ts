@@ -8,14 +8,14 @@ export class SharedWork<T> {
   private readonly unwanted = new AbortController();
   private waiters = 0;
 
-  /** @param start Begins the work; its signal is aborted when nobody waits for it any more. */
+  /** @param start Starts the work; its signal is aborted when no caller waits for it any more. */
   constructor(start: (unwanted: AbortSignal) => Promise<T>) {
     this.result = start(this.unwanted.signal);
-    // Whoever waits gets the error; there may be nobody left.
+    // Waiting callers get the error; there may be none left.
     this.ended = this.result.then(() => {}, () => {});
   }
 
-  /** Whether all who waited have left. */
+  /** Whether all waiting callers have left. */
   get isUnwanted(): boolean {
     return this.unwanted.signal.aborted;
   }
@@ -23,7 +23,7 @@ export class SharedWork<T> {
   /**
    * What the work gives.
    *
-   * @param signal Whoever waits leaves when it is aborted.
+   * @param signal Aborts the caller's wait.
    * @throws {M40Error} "cancelled" where the signal is aborted; what the work throws.
    */
   async wait(signal?: AbortSignal): Promise<T> {

@@ -7,10 +7,13 @@ const MOST_DEPTH = 1000;
 /** A way takes as long as so many nodes that are looked at. */
 const WAY_WORK = 4;
 
-/** Unions that are kept; beyond that they are made anew. */
+/** Unions that are kept; beyond that they are made again. */
 const MOST_UNIONS = 20_000;
 
-/** What comes behind the rules that a text is in, as many ways as it may be read: each a frame, and what comes behind it. */
+/**
+ * What comes behind the rules that a text is in, as many ways as it may be read: each a frame, and what comes behind
+ * it.
+ */
 export interface Stack {
   readonly id: number;
   /** Whether nothing comes behind: the text may end. */
@@ -98,7 +101,7 @@ export class Stacks {
     return this.known.size;
   }
 
-  /** Forgets all but those that are in use: who has one keeps it, and gets others for the same from now on. */
+  /** Forgets all but those that are in use: holders of one keep it, and get new ones for the same from now on. */
   forget(): void {
     this.known.clear();
     this.unions.clear();

@@ -88,7 +88,7 @@ export function untilStates(
   return states;
 }
 
-/** Looks for several texts at once (Aho-Corasick): a state is the longest beginning of one that was just read. */
+/** Looks for several texts at once (Aho-Corasick): a state is the longest prefix of one that was just read. */
 class Search {
   private readonly children: Map<number, number>[] = [new Map()];
   private readonly fallback: number[] = [0];

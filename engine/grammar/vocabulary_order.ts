@@ -49,7 +49,7 @@ export function* inOrder(texts: readonly Uint8Array[]): Generator<undefined, Int
   return tokens;
 }
 
-/** Sorts tokens whose texts begin alike. Numbers are sorted much faster than texts. */
+/** Sorts tokens whose texts start alike. Numbers are sorted much faster than texts. */
 function sortBucket(tokens: Int32Array, texts: readonly Uint8Array[]): void {
   const keys = Float64Array.from(
     tokens,
@@ -78,7 +78,7 @@ function compare(a: Uint8Array, b: Uint8Array): number {
   return a[common] - b[common];
 }
 
-/** How many bytes two texts have in common at their beginning. */
+/** The length of two texts' common prefix, in bytes. */
 export function commonLength(a: Uint8Array, b: Uint8Array): number {
   const most = Math.min(a.length, b.length);
   let length = 0;

@@ -1,9 +1,9 @@
 /**
- * A number of JSON that JavaScript's numbers cannot tell from others: 1234567890123456789, 1.0, -0, 1e400. Its
+ * A number of JSON that JavaScript's numbers cannot distinguish from others: 1234567890123456789, 1.0, -0, 1e400. Its
  * text is kept, and `JSON.stringify` writes it as it came.
  */
 export class JsonNumber {
-  // Private: to whoever lists an object's members it has none.
+  // Private: it has no enumerable members.
   readonly #text: string;
 
   /** @param text A number as JSON spells it. */
@@ -23,7 +23,7 @@ export class JsonNumber {
     return JsonNumber.isPlain(text) ? Number(text) : new JsonNumber(text);
   }
 
-  /** Whether it is written without a fraction and an exponent, as Python tells integers from floats. */
+  /** Whether it is written without a fraction and an exponent, as Python distinguishes integers from floats. */
   get isInteger(): boolean {
     return /^-?\d+$/.test(this.#text);
   }

@@ -9,7 +9,10 @@
 import { JsonNumber } from "./json_number.ts";
 import { orderedObject } from "./ordered_object.ts";
 
-/** Arrays and objects inside each other; Python's reader takes about as many. What goes a call a level is safe with them. */
+/**
+ * Arrays and objects inside each other; Python's reader takes about as many. What goes a call a level is safe with
+ * them.
+ */
 export const MOST_LEVELS = 1000;
 
 /** What a text may have at most, so that reading it takes no longer than a few hundredths of a second. */
@@ -24,7 +27,7 @@ export interface JsonLimits {
   readonly lost: number;
 }
 
-/** Which members of the outermost object bear a loss: nobody tells the difference. */
+/** Which members of the outermost object bear a loss: no reader sees the difference. */
 export interface BearableLoss {
   /** Whether doubles do for the numbers in a member, whole ones beyond 2^53 left out. */
   readonly ofNumbers: (member: string) => boolean;

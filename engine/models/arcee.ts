@@ -4,7 +4,7 @@ import { feedForward } from "./parts/feed_forward.ts";
 import { readRope } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
 
-/** AFM (Arcee 2025): Llama, with a squared ReLU in place of a gate. */
+/** AFM (Arcee 2025): Llama, with a squared ReLU instead of a gate. */
 export const arcee: Architecture = {
   name: "arcee",
   read(gguf) {

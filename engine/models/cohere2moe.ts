@@ -7,8 +7,8 @@ import { Transformer } from "./parts/transformer.ts";
 import { readWindows } from "./parts/windows.ts";
 
 /**
- * North Mini (Cohere 2026): Command A with experts, whose sum and that of the experts that every token has are
- * averaged. Its first layers, without experts, see positions even where they see everything.
+ * North Mini (Cohere 2026): Command A with experts; their sum and the shared experts' sum are averaged. Its first
+ * layers, without experts, see positions even where they see everything.
  */
 export const cohere2moe: Architecture = {
   name: "cohere2moe",

@@ -5,8 +5,8 @@ import { readRope } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
 
 /**
- * DeepSeek's first mixture of experts (Dai et al. 2024, arXiv:2401.06066): many small experts whose shares do not add
- * up to 1, some that every token has, and layers without experts first.
+ * DeepSeek's first mixture of experts (Dai et al. 2024, arXiv:2401.06066): many small experts whose weights do not add
+ * up to 1, some shared ones, and layers without experts first.
  */
 export const deepseek: Architecture = {
   name: "deepseek",

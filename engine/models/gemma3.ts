@@ -6,8 +6,8 @@ import { Transformer } from "./parts/transformer.ts";
 import { readWindows } from "./parts/windows.ts";
 
 /**
- * Gemma 3 (Gemma Team 2025, arXiv:2503.19786): Gemma 2 with norms of q and k in the place of the soft caps;
- * five of six layers have a window, and positions of their own.
+ * Gemma 3 (Gemma Team 2025, arXiv:2503.19786): Gemma 2 with norms of q and k instead of the soft caps; five of six
+ * layers have a window, and their own positions.
  */
 export const gemma3: Architecture = {
   name: "gemma3",

@@ -11,8 +11,8 @@ const ACTIVATION = "gelu_tanh";
 
 /**
  * Gemma 4 (Google 2026): layers with a window have other heads and positions than those without; these may take
- * keys for values. The last layers may look at the keys and values of others; small models add an embedding of each
- * layer's own; large ones have experts beside the feed-forward layer.
+ * keys for values. The last layers may use the keys and values of others; small models add a separate embedding in each
+ * layer; large ones have experts in addition to the feed-forward layer.
  */
 export const gemma4: Architecture = {
   name: "gemma4",

@@ -10,8 +10,8 @@ const EXPERTS_WITHOUT_NORMS = 128;
 
 /**
  * Llama 4 (Meta 2025): three of four layers look back to the start of their chunk of tokens; the fourth sees everything
- * and no positions, with attention that gets sharper far into a text. A token has one expert, whose share multiplies
- * what goes into it, beside one that every token has; layers with and without experts alternate as the file says.
+ * and no positions, with attention that gets sharper far into a text. A token has one expert, whose weight multiplies
+ * the expert's input, and a shared one; layers with and without experts alternate as the file says.
  */
 export const llama4: Architecture = {
   name: "llama4",

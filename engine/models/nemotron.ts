@@ -4,7 +4,7 @@ import { feedForward } from "./parts/feed_forward.ts";
 import { readRope } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
 
-/** Nemotron 3, 4 and Minitron (NVIDIA 2024, arXiv:2402.16819): LayerNorm, and a squared ReLU in place of a gate. */
+/** Nemotron 3, 4 and Minitron (NVIDIA 2024, arXiv:2402.16819): LayerNorm, and a squared ReLU instead of a gate. */
 export const nemotron: Architecture = {
   name: "nemotron",
   read(gguf) {

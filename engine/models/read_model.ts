@@ -5,8 +5,8 @@ import type { Model, ReadOptions } from "./model.ts";
 /**
  * What a file holds, and what of its metadata was not understood.
  *
- * @throws {M40Error} As {@link Architecture.read} does; "unsupported" also for an architecture that is not known, and for
- * metadata that nobody reads though it changes what the model computes.
+ * @throws {M40Error} As {@link Architecture.read} does; "unsupported" also for an unknown architecture, and for
+ * metadata that was not read though it changes what the model computes.
  */
 export function readModel(gguf: Gguf, options?: ReadOptions & AuditOptions): Model {
   const model = architectureOf(gguf).read(gguf, options);

@@ -65,7 +65,7 @@ export class ProgramBuilder {
   }
 
   /**
-   * Lets the program do without the tensors whose names match, where no operation asks for them.
+   * Lets the program leave tensors unused whose names match, where no operation needs them.
    *
    * @returns How many they are.
    */
@@ -334,8 +334,8 @@ export class ProgramBuilder {
   }
 
   /**
-   * What outputs give: tokens drawn from their logits, the logits, or rows of `hidden`, the buffer that the
-   * logits are a product of.
+   * What outputs give: tokens sampled from their logits, the logits, or rows of `hidden`, the buffer that the logits
+   * are a product of.
    */
   sample(logits: Buffer, hidden: Buffer): void {
     this.operations.push({

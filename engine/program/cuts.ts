@@ -5,9 +5,9 @@ import type { Program } from "./program.ts";
 import { writesAll } from "./writes_all.ts";
 
 /**
- * Where a program may be cut, as the numbers of the operations that then come first: on each side something is kept of a
- * sequence, nothing of it is of operations on both sides, and all that goes from one side to the other is rows of tokens that
- * the first part has written for sure.
+ * Where a program may be cut, as the numbers of the operations that then come first: on each side something is kept of
+ * a sequence, nothing of it is of operations on both sides, and all that goes from one side to the other is rows of
+ * tokens that the first part has written for sure.
  */
 export function cutsOf(program: Program): number[] {
   const { operations, buffers } = program;
@@ -47,7 +47,7 @@ export function layerCutsOf(program: Program): number[] {
     if (known === undefined || one.columns <= known.columns) best.set(keeping, one);
   }
   const found = [...best.values()];
-  // In the midst of a layer more goes over than between two.
+  // Cuts within a layer pass on more than cuts between two.
   const least = Math.min(...found.map(({ columns }) => columns));
   return found.filter(({ columns }) => columns <= 2 * least).map(({ cut }) => cut);
 }
@@ -94,9 +94,9 @@ class BufferUses {
   }
 
   /**
-   * Whether a library may never write what operations before a cut last put into a buffer: it may do two of them in one, and
-   * leave out what is between them where it sees nobody else read it (cuda/gpu/fusion.cu). Of those behind the cut it
-   * sees nothing.
+   * Whether a library may never write what operations before a cut last put into a buffer: it may do two of them in
+   * one, and leave out what is between them where no other operation reads it (cuda/gpu/fusion.cu). Of those behind the
+   * cut it sees nothing.
    */
   mayBeLeftOut(buffer: number, cut: number): boolean {
     const before = this.uses[buffer].filter(({ operation }) => operation < cut);

@@ -1,5 +1,6 @@
 /**
- * What operations are told: buffers, weights, heads, how positions enter them, and the options of those that have many.
+ * The arguments of operations: buffers, weights, heads, how positions enter them, and the options of those that have
+ * many.
  *
  * @module
  */

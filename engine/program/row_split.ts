@@ -41,11 +41,12 @@ const UNIT = 128;
 
 /**
  * Splits a program over cards: each computes some rows of every large product, and the cards exchange what they have
- * computed. Where attention follows its products at once, a card does some heads from these to the attention's output, and keeps
- * their part of the KV cache. All else each of them does by itself, on the same numbers, and keeps all of it.
+ * computed. Where attention follows its products at once, a card does some heads from these to the attention's output,
+ * and keeps their part of the KV cache. All else each of them does by itself, on the same numbers, and keeps all of it.
  *
- * Each row of a product is added up on one card, from all of its input, so the bits are those of the whole program. What is
- * done to a product's values one by one, an activation or the sum of a token's experts, is done before the exchange.
+ * Each row of a product is added up on one card, from all of its input, so the bits are those of the whole program.
+ * What is done to a product's values one by one, an activation or the sum of a token's experts, is done before the
+ * exchange.
  */
 export function splitRows(program: Program, split: RowSplit): SplitRows {
   const plans = productsOf(program, split);
@@ -196,7 +197,7 @@ class CardProgram {
   private readonly operations: Operation[] = [];
   /** Of each operation, the whole program's that it is a part of. */
   readonly origins: number[] = [];
-  /** Buffers and weights that it has beside the whole program's, by what they are. */
+  /** Buffers and weights that it has in addition to the whole program's, by what they are. */
   private readonly added = new Map<string, number>();
 
   constructor(
@@ -252,7 +253,10 @@ class CardProgram {
     this.exchange(product.output, begin, product.output, bounds);
   }
 
-  /** Its heads have buffers of their own, and their part of the cache's layer. How many operations more than the product it does. */
+  /**
+   * Its heads have buffers of their own, and their part of the cache's layer. How many operations more than the product
+   * it does.
+   */
   private attended({ product, bounds }: SplitProduct, heads: HeadOperations): number {
     const { rope, attention } = heads;
     const [begin, end] = this.own(bounds);

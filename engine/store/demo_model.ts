@@ -30,7 +30,7 @@ async function temporaryDirectory(): Promise<string> {
 
 /**
  * Makes `target` a copy of `source`, byte for byte, unless it is one already: a stale, damaged or
- * changed copy is replaced. Whoever reads the old one meanwhile keeps it, and nobody sees half a file.
+ * changed copy is replaced. A reader of the old one keeps it meanwhile, and no reader sees half a file.
  *
  * @returns `target`
  * @throws {M40Error} `io` where the copy cannot be written.

@@ -1,12 +1,12 @@
 import { lookup } from "node:dns/promises";
 
 /**
- * Where an address leads: out of here, into the network of this machine, to this machine itself, or to the link that
- * it is on, where clouds have what tells a machine its keys.
+ * Where an address leads: out of here, into the network of this machine, to this machine itself, or to its link, where
+ * clouds give a machine its keys.
  */
 export type Reach = "public" | "network" | "machine" | "link";
 
-/** Where a cloud tells a machine its keys, beside addresses of the link. */
+/** Where a cloud gives a machine its keys, in addition to addresses of the link. */
 const METADATA = [
   "100.100.100.200",
   "168.63.129.16",
@@ -33,8 +33,8 @@ export function reachOf(hostname: string): Reach {
 
 /**
  * Whether a server may send us from one host to another: anywhere outside, and inside only where it is itself. Names
- * are looked up, unless a proxy does that; one that has no address counts by itself. Who fetches looks a name up again
- * and may be told another address then: no more than a name's owner can do to any program.
+ * are looked up, unless a proxy does that; one that has no address counts by itself. The fetching code looks a name up
+ * again and may get another address then: no more than a name's owner can do to any program.
  *
  * @param look Gives the addresses of a name; none where there are none.
  */
@@ -77,7 +77,7 @@ async function addressesOf(hostname: string): Promise<string[]> {
   }
 }
 
-/** Whether somebody else looks names up. */
+/** Whether another program (a proxy) looks names up. */
 function hasProxy(): boolean {
   const names = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"];
   return names.some((name) => Deno.env.get(name) || Deno.env.get(name.toLowerCase()));

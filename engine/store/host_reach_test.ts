@@ -117,7 +117,7 @@ Deno.test("reach: a name is where its addresses are", async () => {
     assertEquals(await mayLead("127.0.0.1", "outside.example", look), true);
     assertEquals(await mayLead("lan.example", "10.0.0.9", look), true);
     assertEquals(await mayLead("lan.example", "127.0.0.1", look), false);
-    // Behind a proxy nobody here knows.
+    // Behind a proxy names are not resolved here.
     Deno.env.set("HTTPS_PROXY", "http://proxy.example:3128");
     assertEquals(await mayLead("outside.example", "lan.example", look), true);
   } finally {

@@ -6,7 +6,7 @@ import {
 } from "../sampling/mod.ts";
 import type { ModelRecord, ParameterValue, RecordedMessage } from "./record.ts";
 
-/** What a model brings beside its file, and what holds where a request and the command line say nothing. */
+/** What a model brings in addition to its file, and what holds where a request and the command line say nothing. */
 export interface ModelDefaults {
   readonly sampling: Partial<SamplingParameters>;
   /** Texts that end an answer. */
@@ -19,7 +19,7 @@ export interface ModelDefaults {
   readonly contextTokens?: number;
 }
 
-/** The parameters of a Modelfile, as Ollama names them, that say how tokens are drawn. */
+/** The parameters of a Modelfile, as Ollama names them, that say how tokens are sampled. */
 const SAMPLING: Readonly<Record<string, NumericParameter | "seed">> = {
   temperature: "temperature",
   top_k: "topK",
@@ -44,13 +44,13 @@ const MACHINE = new Set(
 
 /** Stop strings that a request may have. */
 const MAX_STOPS = 16;
-/** Larger contexts are for whoever asks for them. */
+/** Larger contexts have to be asked for. */
 const MAX_CONTEXT = 2 ** 24;
 
 /**
  * What a model's record brings as defaults.
  *
- * @param warn Told, in a sentence each, what of it is not used.
+ * @param warn Gets, in a sentence each, what of it is not used.
  */
 export function recordDefaults(
   record: Pick<ModelRecord, "parameters" | "system" | "messages"> | undefined,

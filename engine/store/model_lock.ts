@@ -5,9 +5,9 @@ import { FileLock } from "./download/lock.ts";
 import { parseModelName, PARTIAL_FOLDER } from "./names.ts";
 
 /**
- * Locks a model of the models directory, by name: whoever fetches, copies or removes it does so alone.
+ * Locks a model of the models directory, by name: a process that fetches, copies or removes it does so alone.
  *
- * @throws {M40Error} `io` where somebody else has it, and says who.
+ * @throws {M40Error} `io` where another process has it, which the error names.
  */
 export async function lockModel(directory: string, name: string): Promise<FileLock> {
   const path = join(directory, PARTIAL_FOLDER, `${parseModelName(name).name}.lock`);

@@ -1,6 +1,6 @@
 /**
- * Names of models, and the names of their files: a name that passes here can be joined to a folder
- * and stays in it, whoever made it up.
+ * Names of models, and the names of their files: a name that passes here can be joined to a folder and stays in it,
+ * even if a stranger made it up.
  *
  * @module
  */
@@ -115,7 +115,7 @@ export function modelFileName(name: string, part?: Part): string {
 }
 
 /**
- * The name of the record beside a model.
+ * The name of the record next to a model.
  *
  * @throws {M40Error} `invalid_request` where it is no name.
  */

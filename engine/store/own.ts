@@ -97,7 +97,7 @@ async function sized(
   };
 }
 
-/** The files of the model that the file at a path is of: itself, or the parts beside it that are there. */
+/** The files of the model that the file at a path is of: itself, or its parts that are there. */
 export async function siblings(path: string): Promise<{ path: string; bytes: number }[]> {
   const { stem, part } = splitFileName(basename(path)) ?? {};
   const paths = stem === undefined || part === undefined

@@ -3,8 +3,8 @@ import { entries } from "./files.ts";
 import { parseFileName, PARTIAL_FOLDER } from "./names.ts";
 
 /**
- * What is there of a model that is not whole: paths below the models directory. Locks are left out;
- * whoever holds the model's may remove the rest.
+ * What is there of a model that is not whole: paths below the models directory. Locks are left out; the holder of the
+ * model's lock may remove the rest.
  */
 export async function partialFilesOf(directory: string, name: string): Promise<string[]> {
   const found: string[] = [];

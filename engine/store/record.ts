@@ -1,5 +1,5 @@
 /**
- * The record beside a model: where it came from, and what came with it.
+ * The record next to a model: where it came from, and what came with it.
  *
  * A model needs none, and one that is damaged takes nothing from its model: what is wrong with it is
  * reported, and the model is used as if there were none.
@@ -17,7 +17,7 @@ export interface RecordedFile {
   /** Its name in the models directory. */
   readonly name: string;
   readonly bytes: number;
-  /** In hexadecimal, where the source told it or it was computed. */
+  /** In hexadecimal, where the source gave it or it was computed. */
   readonly sha256?: string;
 }
 
@@ -30,7 +30,7 @@ export interface RecordedMessage {
   readonly content: string;
 }
 
-/** What is known of a model beside what its file says. */
+/** What is known of a model in addition to its file. */
 export interface ModelRecord {
   /** Where it came from, as it can be given to `m40 pull` again. */
   readonly source: string;
@@ -226,7 +226,7 @@ export function parseParameters(value: unknown): Record<string, ParameterValue> 
 }
 
 /**
- * Checks what a model brings as the beginning of conversations.
+ * Checks the messages that a model puts before conversations.
  *
  * @throws {Error} with what is wrong.
  */

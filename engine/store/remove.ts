@@ -15,7 +15,10 @@ export interface Removed {
   readonly name: string;
   /** Names of files in the models directory, the record among them. */
   readonly files: readonly string[];
-  /** Bytes that the disk has back, those of what was fetched in part included: none for links, and for files that have another name. */
+  /**
+   * Bytes that the disk has back, those of what was fetched in part included: none for links, and for files that have
+   * another name.
+   */
   readonly freedBytes: number;
 }
 
@@ -32,7 +35,7 @@ export async function removeModel(name: string): Promise<Removed> {
   const own = name !== DEMO_MODEL && isModelName(name) ? await ownName(directory, name) : undefined;
   if (own === undefined) throw notOurs(name, await resolveModel(name));
   using _lock = await lockModel(directory, own);
-  // The record first: it must not be there for another model of the name that somebody puts there.
+  // The record first: it must not be there for another model of that name that comes later.
   const files = [...await record(directory, own), ...await filesOf(directory, own)];
   let freedBytes = 0;
   const partial = await partialFilesOf(directory, own);
@@ -66,7 +69,7 @@ async function remove(path: string): Promise<number> {
     await Deno.remove(path);
     return isFile && (nlink ?? 1) === 1 ? size : 0;
   } catch (error) {
-    // Somebody else has removed it.
+    // Another process has removed it.
     if (error instanceof Deno.errors.NotFound) return 0;
     throw new M40Error("io", `${path} cannot be removed: ${systemReason(error)}.`);
   }

@@ -116,7 +116,7 @@ async function withRecord(model: StoredModel, directory: string): Promise<Stored
   if (bytes === undefined || bytes === model.fileBytes) {
     return { ...model, record, recordProblem: problem };
   }
-  // Whoever put another file there has not changed the record, which says nothing of that one.
+  // A program that replaced the file has not changed the record, which says nothing of the new one.
   const recordProblem =
     `the record of ${model.name} is not used: it is of ${bytes} bytes, and its ` +
     `files have ${model.fileBytes}`;

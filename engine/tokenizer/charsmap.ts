@@ -23,9 +23,9 @@ const LEAF = 0x80000000;
  *
  * The format is the length of an index in 4 bytes, the index, and the replacements as UTF-8, each with
  * a zero byte behind it. The index is a double array as Darts-clone writes it, in units of 32 bits:
- * the label in bits 0 to 7, whether a key ends here in bit 8, and in bits 10 to 30 what the unit's own
- * place is combined with to give that of its children (times 256 where bit 9 is set). The unit of a
- * key's end has bit 31 set and says where its replacement begins.
+ * the label in bits 0 to 7, whether a key ends here in bit 8, and in bits 10 to 30 what the unit's index is combined
+ * with to give that of its children (times 256 where bit 9 is set). The unit of a key's end has bit 31 set and says
+ * where its replacement begins.
  *
  * All of it comes out of a file, so it is walked as a whole before it is used: a walk over a text can
  * neither leave it nor go round in it.
@@ -96,7 +96,7 @@ export class Charsmap {
     return parts.join("");
   }
 
-  /** The longest key at a place of a text, where it ends, and its replacement. */
+  /** The longest key at a position of a text, where it ends, and its replacement. */
   #longest(text: string, start: number): { end: number; value: string } | undefined {
     const units = this.#units;
     let place = childrenOf(0, units[0]);
@@ -171,7 +171,7 @@ function endsKey(unit: number): boolean {
   return (unit & 0x100) !== 0;
 }
 
-/** What a label is combined with to give the place of a unit's child. */
+/** What a label is combined with to give the index of a unit's child. */
 function childrenOf(place: number, unit: number): number {
   return place ^ ((unit >>> 10) << ((unit & 0x200) >>> 6));
 }

@@ -57,10 +57,10 @@ const GLM = { if: ["[gMASK]", "<sop>"], ends: ["<|user|>", "<|observation|>"] };
 
 /**
  * The tokens at which generation stops: EOS, the ids of the metadata, and the special tokens with a
- * well-known text. A file may list the latter as normal or user-defined tokens; they become control
- * tokens, so that a user cannot type them and nobody reads them.
+ * well-known text. A file may list the latter as normal or user-defined tokens; they become control tokens, so that
+ * users can neither type nor read them.
  *
- * @param onWarning Told of ids that are not in the vocabulary.
+ * @param onWarning Called with ids that are not in the vocabulary.
  * @throws {M40Error} `invalid_model` for an id that is no whole number.
  */
 export function findEndTokens(

@@ -69,7 +69,7 @@ const KNOWN = {
  * They become control tokens, whatever the file lists them as, so that a user cannot type them.
  *
  * @returns undefined where the prefix's, the suffix's or the middle's is missing.
- * @param onWarning Told of ids that are not in the vocabulary.
+ * @param onWarning Called with ids that are not in the vocabulary.
  * @throws {M40Error} `invalid_model` for an id that is no whole number.
  */
 export function findFimTokens(

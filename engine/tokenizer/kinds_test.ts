@@ -5,7 +5,7 @@ import type { Tokenizer } from "./tokenizer.ts";
 
 const DATA = new URL("../../tests/data/tokenizer/", import.meta.url).pathname;
 
-/** Texts, and the ids that others give for them, by who or by what pre-tokenizer. */
+/** Texts, and the ids that others give for them, by program or pre-tokenizer. */
 interface Vectors {
   texts: string[];
   tokens: Record<string, number[][]>;

@@ -1,7 +1,6 @@
 /**
- * Cuts whose expressions look ahead to the end of a run from every place in it, which takes time in the
- * square of its length; these give the same in one pass. Digits are cut into groups of three, counted
- * from the right as in 1,234,567.
+ * Cuts whose expressions look ahead to the end of a run from each of its characters, which takes quadratic time; these
+ * give the same in one pass. Digits are cut into groups of three, counted from the right as in 1,234,567.
  *
  * @module
  */

@@ -22,7 +22,7 @@ import { type TokenModel, VocabularyTokenizer } from "./vocabulary_tokenizer.ts"
 export interface TokenizerOptions {
   /** The pre-tokenizer, in place of the one that `tokenizer.ggml.pre` names. */
   preTokenizer?: string;
-  /** Told, in a sentence, what about the vocabulary may make the model worse. */
+  /** Called, in a sentence, with what in the vocabulary may make the model worse. */
   onWarning?: (warning: string) => void;
 }
 

@@ -17,7 +17,7 @@ export class LongestToken {
     return least > most ? least : undefined;
   }
 
-  /** The beginning of a text that has at least its first `most` tokens; all of a text that may have no more. */
+  /** The prefix of a text that has at least its first `most` tokens; all of a text that may have no more. */
   within(text: string, most: number): string {
     if (text.length <= 16 * most) return text;
     this.bytes ??= this.longest();

@@ -3,8 +3,8 @@
  * a token: the pair with the highest score first, the leftmost of equals.
  *
  * The method is that of SentencePiece's BPE and of llama.cpp: symbols are a linked list, and a heap holds
- * the pairs that can be merged. A merge leaves stale pairs behind in the heap; they are told by their
- * length. For a text of n characters it takes O(n log n).
+ * the pairs that can be merged. A merge leaves stale pairs behind in the heap; their length gives them away. For a text
+ * of n characters it takes O(n log n).
  */
 export class PairMerger {
   readonly #ids: Map<string, number>;

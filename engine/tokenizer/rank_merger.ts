@@ -4,7 +4,7 @@ import type { MergeTable } from "./merge_table.ts";
 const FEW = 48;
 /** How many symbols the arrays keep room for between words. */
 const KEPT_CAPACITY = 1 << 14;
-/** In the heap, rank and place of a pair are one number, which orders by rank, then by place. */
+/** In the heap, rank and position of a pair are one number, which orders by rank, then by position. */
 const PLACES = 2 ** 31;
 /** The most merges of a vocabulary, so that such a number is exact. */
 export const MOST_MERGES = 2 ** 22;

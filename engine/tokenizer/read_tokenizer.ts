@@ -3,9 +3,9 @@ import { loadTokenizer, type TokenizerOptions } from "./load.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 /**
- * The tokenizer of a file, and what of its metadata was not understood: `onWarning` is told.
+ * The tokenizer of a file, and what of its metadata was not understood: `onWarning` gets it.
  *
- * @throws {M40Error} As {@link loadTokenizer} does; "unsupported" also for metadata that nobody reads though it changes
+ * @throws {M40Error} As {@link loadTokenizer} does; "unsupported" also for metadata that was not read though it changes
  * which tokens a text becomes.
  */
 export function readTokenizer(

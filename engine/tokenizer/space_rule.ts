@@ -1,6 +1,6 @@
 import type { TokenizerMetadata } from "./vocabulary.ts";
 
-/** Which special tokens take the white space beside them along. */
+/** Which special tokens take the white space next to them along. */
 export interface SpaceRule {
   before(text: string): boolean;
   after(text: string): boolean;
@@ -12,8 +12,8 @@ const never = () => false;
 const KEPT_BY_PHI3 = new Set(["<unk>", "<s>", "<|endoftext|>"]);
 
 /**
- * The rule of a model. Files do not say it; as in llama.cpp, it is told by the names of the model, of
- * its architecture and of its pre-tokenizer.
+ * The rule of a model. Files do not say it; as in llama.cpp, the names of the model, its architecture and its
+ * pre-tokenizer decide.
  */
 export function spaceRule(metadata: TokenizerMetadata): SpaceRule {
   const model = metadata.string("general.name", "").toLowerCase();

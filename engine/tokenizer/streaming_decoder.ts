@@ -2,7 +2,7 @@
 export interface TokenBytes {
   /** The bytes that a token shows as. */
   tokenBytes(token: number): Uint8Array;
-  /** Whether text that follows the token starts anew, with a space prefix of its own. */
+  /** Whether text after the token starts again, with a space prefix of its own. */
   startsText(token: number): boolean;
   /** Whether the space in front of text that starts is taken away. */
   readonly dropSpacePrefix: boolean;

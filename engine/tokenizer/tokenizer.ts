@@ -46,7 +46,7 @@ export interface Tokenizer {
   readonly eos?: number;
   /** The tokens at which generation stops: the end of the sequence, of the turn, of the message. */
   readonly endTokens: ReadonlySet<number>;
-  /** The tokens that must never be drawn; absent: none. No token that ends an answer is among them. */
+  /** The tokens that must never be sampled; absent: none. No token that ends an answer is among them. */
   readonly suppressed?: ReadonlySet<number>;
   /** Whether the model wants BOS in front of every sequence. */
   readonly addBos: boolean;

@@ -11,7 +11,7 @@ import { WordCache } from "./word_cache.ts";
 /** How much worse an unknown character is than the worst token. */
 const UNKNOWN_PENALTY = 10;
 
-/** The longest piece, in code units; SentencePiece makes none of more than 16 characters unless told. */
+/** The longest piece, in code units; SentencePiece makes none of more than 16 characters by default. */
 const LONGEST_PIECE = 512;
 
 /** How many elements the arrays keep between texts; more is given back after a long one. */
@@ -122,7 +122,7 @@ export class Unigram implements TokenModel {
     return marked.substring(0, end);
   }
 
-  /** Viterbi's algorithm over the places of a word. */
+  /** Viterbi's algorithm over the positions of a word. */
   readonly #spell = (word: string, tokens: number[]): void => {
     const length = word.length;
     if (this.#best.length <= length) this.#allocate(Math.max(256, 2 * length));

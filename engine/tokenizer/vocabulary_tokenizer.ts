@@ -45,7 +45,7 @@ export interface TokenRoles {
   readonly endTokens: ReadonlySet<number>;
   readonly suppressed: ReadonlySet<number>;
   readonly fim?: FimTokens;
-  /** Told, in a sentence, what of the file cannot be heeded. */
+  /** Called, in a sentence, with what of the file has no effect. */
   readonly onWarning?: (warning: string) => void;
 }
 
@@ -67,7 +67,7 @@ export class VocabularyTokenizer implements Tokenizer {
   readonly #model: TokenModel;
   readonly #specialTokens: SpecialTokens;
   readonly #bytes: Uint8Array[];
-  /** Made when somebody asks. */
+  /** Made on first use. */
   #ids?: Map<string, number>;
 
   constructor(

@@ -2,7 +2,7 @@
 const LONGEST_WORD = 48;
 /** Bytes that a generation may take, by estimate; there are two. */
 const GENERATION_BYTES = 8 * 2 ** 20;
-/** What an entry takes beside its characters and tokens, by estimate. */
+/** What an entry takes in addition to its characters and tokens, by estimate. */
 const ENTRY_BYTES = 96;
 /** From this length on V8 makes a part of a text refer to the text instead of copying it. */
 const SHARED_LENGTH = 13;

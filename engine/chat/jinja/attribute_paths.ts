@@ -3,11 +3,11 @@ import { plainString } from "./escape.ts";
 import type { Rendering } from "./rendering.ts";
 import { isString, textOf, Undefined, type Value } from "./values.ts";
 
-/** Finds a part of a value, as filters are told of it: `a`, `a.b`, `0`; the value itself for none. */
+/** Finds a part of a value, in the notation of filters: `a`, `a.b`, `0`; the value itself for none. */
 export type Path = (value: Value) => Value;
 
 /**
- * The path that a filter is told.
+ * The path that a filter gets.
  *
  * @param fallback What stands for parts that are not there; absent or None: they stay undefined.
  */
@@ -44,7 +44,7 @@ export function pathsOf(rendering: Rendering, path: Value | undefined, change: P
   return (value) => rendering.list(paths.map((one) => change(one(value))));
 }
 
-/** A text in small letters, which order and equality go by unless told. */
+/** A text in small letters, which order and equality use by default. */
 export function ignoringCase(rendering: Rendering, caseSensitive: boolean): Path {
   if (caseSensitive) return (value) => value;
   return (value) =>

@@ -85,7 +85,7 @@ export class Budget {
     this.grow(length, 0);
   }
 
-  /** Counts a string of so many characters. Whoever makes one that may be long asks before. */
+  /** Counts a string of so many characters. Code that makes a long one asks before. */
   string(length: number): void {
     this.grow(length, length);
   }

@@ -3,7 +3,7 @@ import { UNSUPPORTED_FILTERS } from "./filter_names.ts";
 import { TemplateSyntaxError } from "./syntax_error.ts";
 import { isTest } from "./tests.ts";
 
-/** Statements whose bodies have frames of their own, in which unknown filters are not let pass. */
+/** Statements whose bodies have frames of their own, in which unknown filters are refused. */
 const FRAMES = [
   "for",
   "macro",
@@ -16,8 +16,8 @@ const FRAMES = [
 ];
 
 /**
- * Refuses a template with filters or tests that there are none of. As in Jinja, those in a condition are refused when they
- * are used; those that Jinja knows and this does not are refused at once.
+ * Refuses a template with filters or tests that there are none of. As in Jinja, those in a condition are refused when
+ * they are used; those that Jinja knows and this does not are refused at once.
  *
  * @throws {TemplateSyntaxError}
  */

@@ -6,7 +6,7 @@ const MOST_DIGITS = 5000;
 
 /** How a number is written. */
 export interface NumberFormat {
-  /** One of d b o x X c e E f F g G % n, or empty for a float in as few digits as tell it. */
+  /** One of d b o x X c e E f F g G % n, or empty for a float in the fewest digits that identify it. */
   readonly kind: string;
   readonly precision?: number;
   /** `#`: prefixes of whole numbers, and a point in any case. */

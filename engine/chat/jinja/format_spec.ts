@@ -70,7 +70,7 @@ function formatNumber(
   spec: Spec,
 ): string {
   const { kind, alternate, precision } = spec;
-  // True and false are written by name where nothing tells of a number.
+  // True and false are written by name where no other part asks for a number.
   const isFloat = value instanceof Float || "eEfFgG%".includes(kind || "~");
   let negative: boolean;
   let digits: string;

@@ -15,8 +15,8 @@ import {
 } from "./values.ts";
 
 /**
- * What a loop goes over: elements, keys of a mapping, characters; nothing where there is no value. What can be gone over
- * once is used up by it.
+ * What a loop goes over: elements, keys of a mapping, characters; nothing where there is no value. What can be gone
+ * over once is used up by it.
  *
  * @throws {TemplateError} For what has no elements.
  */
@@ -82,7 +82,7 @@ export function pairsOf(rendering: Rendering, dict: Dict): Value[] {
   return viewed(rendering, new DictView(dict, "items"));
 }
 
-/** How many elements a value has, as Python's `len` tells. */
+/** How many elements a value has, as Python's `len` counts. */
 export function lengthOf(rendering: Rendering, value: Value): number {
   if (typeof value === "string") return rendering.marks.length(value);
   if (value instanceof Markup) return rendering.marks.length(value.text);

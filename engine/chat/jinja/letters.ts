@@ -38,7 +38,7 @@ export function swapCase(text: string): string {
   });
 }
 
-/** A text for comparisons that do not tell large letters from small ones, as Python's `str.casefold`. */
+/** A text for comparisons without regard to case, as Python's `str.casefold`. */
 export function caseFold(text: string): string {
   return text.replace(/[ßẞ]/g, "ss").replace(/ς/g, "σ").toLowerCase().replace(/ς/g, "σ");
 }
@@ -47,7 +47,7 @@ export function caseFold(text: string): string {
 export const UPPER = /^(?=[^]*\p{Uppercase})[^\p{Ll}\p{Lt}]+$/u;
 export const LOWER = /^(?=[^]*\p{Lowercase})[^\p{Lu}\p{Lt}]+$/u;
 
-/** Whether each word begins with a large letter and goes on in small ones, as Python's `str.istitle` tells. */
+/** Whether each word starts with a large letter and goes on in small ones, as Python's `str.istitle`. */
 export function isTitle(text: string): boolean {
   let inWord = false;
   let found = false;

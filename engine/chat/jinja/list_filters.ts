@@ -200,7 +200,7 @@ function last(rendering: Rendering, value: Value): Value {
   if (items === undefined) throw typeError(`${typeName(value)} cannot be gone over backwards`);
   if (items.length === 0) return new Undefined("there is no last item");
   const found = items[items.length - 1];
-  // Python goes over a text backwards by its places, whose characters are as safe as HTML as it is.
+  // Python reverses a text by its characters, which are as safe as HTML as the text is.
   return value instanceof Markup ? new Markup(found as string) : found;
 }
 

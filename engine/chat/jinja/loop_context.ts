@@ -7,7 +7,7 @@ import { type Args, Attributed, Func, Once, Undefined, type Value } from "./valu
 /** Renders a recursive loop once more, a level deeper. */
 export type Recurse = (items: Value, depth: number) => Value;
 
-/** What `loop` tells of a loop. It looks no further ahead than it is asked to. */
+/** What `loop` says about a loop. It looks no further ahead than it is asked to. */
 export class LoopContext extends Attributed {
   readonly type = "LoopContext";
   private index = -1;

@@ -106,7 +106,7 @@ export class Marks {
     return this.has(text) && part !== "" ? this.mark + part : part;
   }
 
-  /** The places of a text in another one, from the left, none overlapping: [start, end). */
+  /** The positions of a text in another one, from the left, none overlapping: [start, end). */
   *find(text: string, wanted: string): Generator<[start: number, end: number]> {
     const plainWanted = this.plain(wanted);
     if (plainWanted === "") return;

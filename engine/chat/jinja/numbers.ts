@@ -163,7 +163,7 @@ function floored(a: bigint, b: bigint): bigint {
 /** The float that is nearest to a quotient. */
 function quotient(a: bigint, b: bigint): number {
   const [x, y] = [a < 0n ? -a : a, b < 0n ? -b : b];
-  // 66 bits and one that tells of the rest are enough to round once.
+  // 66 bits and one for the rest are enough to round once.
   const shift = 66 - (x.toString(2).length - y.toString(2).length);
   const [n, d] = shift > 0 ? [x << BigInt(shift), y] : [x, y << BigInt(-shift)];
   const found = n / d | (n % d === 0n ? 0n : 1n);

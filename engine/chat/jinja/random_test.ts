@@ -1,6 +1,6 @@
 /**
- * Random templates, whose outcomes Jinja2 gave once (`record_jinja_random.ts`). `slow/jinja_fuzz_test.ts` asks it
- * about many more.
+ * Random templates, with the outcomes that Jinja2 gave once (`record_jinja_random.ts`). `slow/jinja_fuzz_test.ts` asks
+ * it about many more.
  *
  * @module
  */

@@ -6,7 +6,7 @@ import { Markup, Tuple, type Value } from "./values.ts";
 export class Rendering {
   constructor(readonly budget: Budget, readonly marks: Marks, readonly now: Date) {}
 
-  /** A new string, counted. Whoever makes one that may be long asks {@link Budget.allow} before. */
+  /** A new string, counted. Code that makes a long one asks {@link Budget.allow} before. */
   string(text: string): string {
     this.budget.string(text.length);
     return this.marks.tidy(text);
@@ -18,7 +18,7 @@ export class Rendering {
     return other instanceof Markup ? new Markup(counted) : counted;
   }
 
-  /** A new list, counted. Whoever makes a long one counts it before, by {@link Budget.list}. */
+  /** A new list, counted. Code that makes a long one counts it before, by {@link Budget.list}. */
   list(items: Value[]): Value[] {
     this.budget.list(items.length);
     return items;

@@ -16,7 +16,7 @@ import {
 } from "./text_functions.ts";
 import { type Args, isString, Markup, typeName, type Value } from "./values.ts";
 
-/** A method of a string; `self` tells whether it is safe as HTML. */
+/** A method of a string; `self` says whether it is safe as HTML. */
 type Method = (rendering: Rendering, text: string, args: Args, self: string | Markup) => Value;
 
 /** A method that makes one text out of another one, character by character. */

@@ -10,7 +10,7 @@ export interface RenderOptions {
   /** The mark of texts that must not become control tokens; see `marks.ts`. */
   readonly mark?: string;
   readonly limits?: Limits;
-  /** What `strftime_now` tells; default: the present. */
+  /** What `strftime_now` returns; default: the present. */
   readonly now?: Date;
 }
 

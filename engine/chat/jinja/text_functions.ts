@@ -3,7 +3,7 @@ import { isSpace } from "./marks.ts";
 import type { Rendering } from "./rendering.ts";
 import { isString, textOf, Tuple, typeName, type Value } from "./values.ts";
 
-/** The text with its places of another one replaced, at most `most` of them (-1: all). */
+/** The text with occurrences of another one replaced, at most `most` of them (-1: all). */
 export function replaceText(
   rendering: Rendering,
   text: string,
@@ -38,7 +38,7 @@ function insertBetween(rendering: Rendering, text: string, by: string, most: num
 }
 
 /**
- * The parts of a text between the places of a separator, at most `most` splits (-1: all), from the left or
+ * The parts of a text between occurrences of a separator, at most `most` splits (-1: all), from the left or
  * from the right.
  */
 export function splitText(

@@ -1,7 +1,7 @@
 /**
- * The values of templates, as Python has them. A string is JavaScript's, a whole number is a `number` where that is exact
- * and a `bigint` beyond, `null` is None, an array is a list. The rest has classes of its own, so that no name leads to
- * what JavaScript's objects have inside.
+ * The values of templates, as Python has them. A string is JavaScript's, a whole number is a `number` where that is
+ * exact and a `bigint` beyond, `null` is None, an array is a list. The rest has classes of its own, so that no name
+ * leads to what JavaScript's objects have inside.
  *
  * @module
  */
@@ -26,7 +26,7 @@ export class Markup {
   constructor(readonly text: string) {}
 }
 
-/** A number with a fraction, told from whole ones: Python prints 1.0. */
+/** A number with a fraction, distinct from whole ones: Python prints 1.0. */
 export class Float {
   constructor(readonly value: number) {}
 }

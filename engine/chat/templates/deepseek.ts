@@ -20,7 +20,7 @@ export const DEEPSEEK_V2 = String.raw`
  * @param end What the prompt ends with, behind the token of the assistant.
  * @param call A call of a tool, as a macro's body has it.
  * @param between What stands between two calls.
- * @param form How calls are written, as the model is told.
+ * @param form How calls are written, as the model sees it.
  */
 function withTokens(end: string, call: string, between: string, form: string): string {
   return String.raw`

@@ -168,7 +168,7 @@ export const EXAONE = String.raw`
     {{- '[|assistant|]' }}
 {%- endif %}`;
 
-/** Seed-OSS: roles between the tokens of a beginning and an end; calls of tools have tags as Qwen3-Coder's. */
+/** Seed-OSS: roles between start and end tokens; calls of tools have tags as Qwen3-Coder's. */
 export const SEED_OSS = String.raw`
 {%- if tools %}
     {{- bos_token + 'system\nThe functions that you may call:\n' }}

@@ -19,8 +19,8 @@ export const LLAMA2 = String.raw`
 {%- endfor %}`;
 
 /**
- * A header with the role, and a token at the end of each message. Tools are told in front of the first user's text;
- * a message calls one of them.
+ * A header with the role, and a token at the end of each message. Tools are listed in front of the first user's text; a
+ * message calls one of them.
  *
  * @param open What comes before a role, `close` behind it, and `end` behind a message.
  */

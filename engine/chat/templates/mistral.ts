@@ -18,7 +18,7 @@ const TOOLS = String.raw`
         {{- '][/AVAILABLE_TOOLS]' }}
     {%- endif %}`;
 
-/** Refuses an id that the format has no place for. */
+/** Refuses an id that the format cannot write. */
 const CHECKED_ID = String.raw`
             {%- if call.id | length != 9 %}
                 {{- raise_exception('an id of a call has to have 9 letters and digits') }}
@@ -33,7 +33,7 @@ const LISTED_CALLS = String.raw`
         {%- endfor %}
         {{- ']' + eos_token }}`;
 
-/** Calls as names and arguments, with the ids of calls between them if they are told. */
+/** Calls as names and arguments, with the ids of calls between them if there are any. */
 const namedCalls = (id: string) =>
   String.raw`
         {%- for call in message.tool_calls %}${id === "" ? "" : CHECKED_ID}
@@ -148,7 +148,9 @@ function withSystem(calls: string, result: string, toolsFirst: boolean): string 
 /** Mistral Small 3 and 3.1. */
 export const MISTRAL_V7 = withSystem(LISTED_CALLS, RESULT_OF_CALL, false);
 
-/** Mistral Small 3.2, Devstral, Magistral of 2025: a call is a name, its id and arguments behind tokens of their own. */
+/**
+ * Mistral Small 3.2, Devstral, Magistral of 2025: a call is a name, its id and arguments behind tokens of their own.
+ */
 export const MISTRAL_V11 = withSystem(
   namedCalls("'[CALL_ID]' + call.id + "),
   RESULT_OF_CALL,

@@ -1,7 +1,7 @@
 /**
  * The chat templates that come with m40, written after the models' documentation. A model's own
- * template is better where it has one. Models that were taught to call tools are told of them here as well, in
- * their own form but not in their own words.
+ * template is better where it has one. Models that were trained to call tools get them here too, in their own form but
+ * not in their own words.
  *
  * @module
  */

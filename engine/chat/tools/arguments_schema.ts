@@ -20,7 +20,7 @@ export function argumentsSchema({ name, parameters }: Tool): unknown {
   if (type !== undefined && !(Array.isArray(type) && type.includes("object"))) {
     throw refused(name, 'have another type than "object": arguments are an object');
   }
-  // Where a reference stands alone, what stands beside it may not count.
+  // Where a reference is alone, its siblings may not count.
   if ("$ref" in schema) return schema;
   return { ...schema, type: "object" };
 }

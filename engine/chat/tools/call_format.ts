@@ -10,10 +10,10 @@ const SAMPLE_TOOL: Tool = {
 };
 
 /**
- * How a model writes its calls: as its template writes one. A template's words alone do not tell; some speak of tags
+ * How a model writes its calls: as its template writes one. A template's words alone are not enough; some mention tags
  * that they do not use.
  *
- * @param likely The names of the formats whose words stand in the template.
+ * @param likely The names of the formats whose words are in the template.
  * @returns The generic format, where the template writes calls in none that is known.
  */
 export function callFormatOf(

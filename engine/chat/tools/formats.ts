@@ -32,7 +32,7 @@ export const TOOL_FORMATS: readonly ToolFormat[] = [
   LLAMA,
 ];
 
-/** The formats whose words stand in a template, and whose tokens are in the vocabulary. */
+/** The formats whose words are in a template, and whose tokens are in the vocabulary. */
 export function likelyFormats(template: string, tokenizer: Tokenizer): ToolFormat[] {
   return TOOL_FORMATS.filter((format) => format.matches(template, tokenizer));
 }

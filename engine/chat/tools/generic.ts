@@ -2,8 +2,8 @@ import { TAGGED_JSON } from "./hermes.ts";
 import type { ToolFormat } from "./tool_format.ts";
 
 /**
- * For models whose template shows no tools, or in a way that is not known: they are told in a system message,
- * see `tool_texts.ts`, to write calls as Hermes does.
+ * For models whose template shows no tools, or in an unknown way: a system message asks them to write calls as Hermes
+ * does, see `tool_texts.ts`.
  */
 export const GENERIC: ToolFormat = {
   name: "generic",

@@ -93,7 +93,7 @@ const LONG = 120;
 
 type Vocabulary = ReturnType<typeof tokenizerWith>;
 
-/** Draws answers that a mask allows. */
+/** Samples answers that a mask allows. */
 class Walks {
   private readonly masks: TokenMasks;
   private readonly endings: readonly number[];

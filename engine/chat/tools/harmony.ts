@@ -24,13 +24,13 @@ export const HARMONY: ToolFormat = {
   openers: (tools) => [
     ...CHANNELS,
     ROLE,
-    // What an output goes on with whose prompt ends with the role.
+    // The continuation of a prompt that ends with the role.
     ...tools.map(({ name }) => `${TO}${name}${CHANNEL}`),
   ],
   needsTokens: true,
   matches(template, tokenizer) {
     const channel = tokenizer.tokenId(CHANNEL);
-    // Without its tokens nothing tells its messages apart.
+    // Without its tokens its messages cannot be separated.
     return template.includes(CHANNEL) && template.includes("functions.") &&
       channel !== undefined && tokenizer.isControl(channel);
   },

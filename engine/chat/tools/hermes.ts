@@ -29,7 +29,7 @@ export const TAGGED_JSON: Pick<ToolFormat, "openers" | "calls" | "reader"> = {
   reader: () => new ScannedCalls(readCalls),
 };
 
-/** Hermes, Qwen up to 3, and whoever followed them. */
+/** Hermes, Qwen up to 3, and models that follow them. */
 export const HERMES: ToolFormat = {
   name: "hermes",
   matches: (template) => template.includes(OPEN),

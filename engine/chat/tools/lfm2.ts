@@ -31,7 +31,7 @@ export const LFM2: ToolFormat = {
     ]);
   },
   reader: () => new ScannedCalls(readCalls),
-  // The models' own templates have no place for calls.
+  // The models' own templates cannot show calls.
   write: (calls) => `${OPEN}[${calls.map(written).join(", ")}]${CLOSE}`,
 };
 

@@ -93,5 +93,5 @@ function* readCalls(
 /** Qwen3-Coder, Qwen 3.5 and Nemotron 3. */
 export const QWEN_XML = xmlFormat("qwen-xml", "tool_call", "\n");
 
-/** Seed-OSS: values stand on the line of their tags. */
+/** Seed-OSS: values are on the line of their tags. */
 export const SEED_XML = xmlFormat("seed-xml", "seed:tool_call", "");

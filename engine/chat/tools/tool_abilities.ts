@@ -25,7 +25,7 @@ export interface ToolAbilities {
   /**
    * A call and its result as messages, for trials of what stands around them; undefined where it shows no calls.
    *
-   * @param fields What the message that calls has beside.
+   * @param fields What else the message with the calls has.
    * @param thought Whether it has reasoning.
    */
   exchange(

@@ -20,8 +20,8 @@ export interface ToolFormat {
    */
   calls(tools: readonly Tool[], parallel: boolean, writer: ToolGrammarWriter): Expression;
   /**
-   * All of an output whose reasoning and content are parts that the format itself knows, so that calls may begin
-   * outside of content. Absent: calls begin in content.
+   * All of an output whose reasoning and content the format itself separates, so that calls may start outside of
+   * content. Absent: calls begin in content.
    *
    * @param ending Calls, or calls and what content has to be like: what the output ends with.
    */

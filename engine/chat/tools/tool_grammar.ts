@@ -20,8 +20,8 @@ import type { ToolGrammarWriter } from "./tool_format.ts";
 import type { ToolUse } from "./tool_use.ts";
 
 /**
- * What an answer must be like that may call tools: free text up to the first call, or what `content` demands in
- * the place of calls; calls alone where one is required.
+ * What an answer must be like that may call tools: free text up to the first call, or what `content` demands instead of
+ * calls; calls alone where one is required.
  *
  * @param content What the answer must be like where it calls nothing.
  */

@@ -7,7 +7,7 @@ import { OpenerSearch } from "./opener_search.ts";
 import type { ToolCallOutput, ToolCallReader } from "./tool_format.ts";
 import type { ToolUse } from "./tool_use.ts";
 
-/** An output's format with calls of tools told from its content. */
+/** An output's format that separates calls of tools from content. */
 export class ToolOutput implements OutputFormat {
   constructor(
     private readonly format: OutputFormat,
@@ -32,7 +32,7 @@ export class ToolOutput implements OutputFormat {
 
 class ToolOutputReader implements OutputReader {
   private readonly search: OpenerSearch;
-  /** Once a call has begun: what comes is calls to the end. */
+  /** Once a call has started: what comes is calls to the end. */
   private calls?: ToolCallReader;
 
   constructor(

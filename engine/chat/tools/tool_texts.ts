@@ -28,7 +28,7 @@ export function asText(abilities: ToolAbilities, all: boolean): AsText {
 /** Calls as text. */
 type CallWriter = (calls: readonly RenderCall[]) => string;
 
-/** Messages with texts in the place of what a template cannot show. */
+/** Messages with texts instead of what a template cannot show. */
 export function withToolTexts(
   messages: readonly RenderMessage[],
   tools: readonly ShownTool[] | undefined,

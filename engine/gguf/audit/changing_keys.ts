@@ -1,6 +1,6 @@
 import type { MetadataValue } from "../metadata.ts";
 
-/** A key that changes what a model computes where somebody heeds it. */
+/** A key that changes what a model computes where the architecture reads it. */
 export interface ChangingKey {
   /** Behind the architecture's prefix, or from `tokenizer.` on. */
   readonly key: RegExp;

@@ -1,5 +1,5 @@
 /**
- * Keys that nobody has to read, behind the architecture's prefix: what they say is said by tensors, holds for pictures or
+ * Keys that need no reader, after the architecture's prefix: what they say is said by tensors, holds for pictures or
  * sound alone, or is for people and for other programs.
  */
 export const HARMLESS_KEYS: readonly RegExp[] = [

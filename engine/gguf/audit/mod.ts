@@ -1,6 +1,6 @@
 /**
- * What of a file's metadata nobody has read: of keys that change the result, of keys that change nothing, and of keys
- * that nobody here has heard of.
+ * The keys of a file's metadata that were not read: of keys that change the result, of keys that change nothing, and of
+ * unknown keys.
  *
  * @module
  */
@@ -13,9 +13,9 @@ import { HARMLESS_KEYS, HARMLESS_TOKENIZER_KEYS } from "./harmless_keys.ts";
 /** Keys that a warning names. */
 const MOST_NAMED = 8;
 
-/** Who wants to know which keys are not known. */
+/** Receives the unknown keys. */
 export interface AuditOptions {
-  /** Told them in the place of a warning. */
+  /** Called with them instead of a warning. */
   onUnknownKeys?: (keys: readonly string[]) => void;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The dialect of Ollama's library: files that its own converters wrote have other names of architectures, keys and
- * tensors than llama.cpp's, which all else here speaks. It is told by what is in a file.
+ * tensors than llama.cpp's, which all else here speaks. It is recognized by what is in a file.
  *
  * @module
  */

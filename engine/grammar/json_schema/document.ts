@@ -1,5 +1,5 @@
 /**
- * The places of a schema document: what `$id`, `$anchor` and `$dynamicAnchor` name, and where a `$ref`
+ * The positions in a schema document: what `$id`, `$anchor` and `$dynamicAnchor` name, and where a `$ref`
  * leads.
  *
  * @module
@@ -12,7 +12,7 @@ export interface Place {
   /** A JSON pointer from the document's root; what errors name. */
   readonly pointer: string;
   readonly schema: unknown;
-  /** Tells places from each other. */
+  /** Distinguishes positions. */
   readonly key: number;
   /** Whether it is no schema of the document but one that a constant stands for: its pointer is the constant's. */
   readonly ofValue?: boolean;
@@ -21,7 +21,7 @@ export interface Place {
 /** A schema that nothing follows, and one that everything does. */
 export const NOTHING: Place = { pointer: "", schema: false, key: 0 };
 export const ANYTHING: Place = { pointer: "", schema: true, key: 1 };
-/** What the places of a document are numbered from. */
+/** Where a document's numbers of positions start. */
 const FIRST_KEY = 2;
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -91,7 +91,7 @@ export class Document {
     this.index();
   }
 
-  /** The place of a pointer, which must lead to something. */
+  /** The position of a pointer, which must lead to something. */
   at(pointer: string, from = pointer): Place {
     const known = this.places.get(pointer);
     if (known) return known;
@@ -116,7 +116,7 @@ export class Document {
     return this.at(place.pointer + tokens.map((t) => "/" + escapeToken(String(t))).join(""));
   }
 
-  /** The place of a schema that stands for a constant at another place, or for a part of one. */
+  /** The position of a schema that stands for a constant at another position, or for a part of one. */
   ofValue({ pointer, key: around }: Place, name: string, schema: unknown): Place {
     const key = this.valueKeys.getOrInsertComputed(`${around}/${name}`, () => this.nextKey++);
     return { pointer, schema, key, ofValue: true };

@@ -25,8 +25,8 @@ import type { NumberShape } from "./shapes.ts";
 import { TextAutomaton } from "./text_automaton.ts";
 
 /**
- * Digits of numbers that must be multiples, or differ from others: so few that a double has them all, so
- * that who reads one finds it a multiple as well.
+ * Digits of numbers that must be multiples, or differ from others: so few that a double has them all, and a reader with
+ * doubles finds it a multiple as well.
  */
 const EXACT_DIGITS = 15;
 /** Of those, digits behind the point, if there is one. */

@@ -61,10 +61,10 @@ const isNothing = ({ place, negated }: Literal) => place.schema === negated;
 const member = (emitter: RuleWriter, key: Expression, value: Expression) =>
   sequence(key, emitter.punctuation(":"), value);
 
-/** One after the other, told apart by how many came before, as far as that matters. */
+/** One after the other, distinguished by how many came before, as far as that matters. */
 class Members {
   private readonly key: string;
-  /** More than so many need not be told from it. */
+  /** More than so many need not be distinguished from it. */
   private readonly cap: number;
 
   constructor(

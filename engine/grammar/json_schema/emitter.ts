@@ -72,7 +72,7 @@ export class Emitter implements RuleWriter {
     return { kind: "rule", name };
   }
 
-  /** A key of rules that nobody else has. */
+  /** A key of rules that is unique. */
   freshName(kind: string): string {
     return `${kind} ${this.fresh++}`;
   }

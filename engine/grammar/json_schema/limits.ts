@@ -9,7 +9,7 @@ import { shortened } from "../errors.ts";
 
 /** Values in one `enum`, or in all that follow from one place. */
 export const MAX_VALUES = 20_000;
-/** Alternatives that one place of a schema may come to, by products of `anyOf`, `allOf` and the like. */
+/** Alternatives that one position of a schema may come to, by products of `anyOf`, `allOf` and the like. */
 export const MAX_ALTERNATIVES = 256;
 /** States of an automaton of strings or digits. */
 export const MAX_STATES = 4096;
@@ -47,7 +47,9 @@ export class SchemaRefusal extends M40Error {
   }
 }
 
-/** A value for an error: what is long is not written out, as errors of schemas that are only tried cost time as well. */
+/**
+ * A value for an error: what is long is not written out, as errors of schemas that are only tried cost time as well.
+ */
 export function shown(value: unknown): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (isJsonObject(value)) return "an object";

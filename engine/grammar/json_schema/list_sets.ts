@@ -8,7 +8,7 @@ import type { Decimal, ListedNumber } from "./number_values.ts";
 
 const sets = new WeakMap<readonly unknown[], ReadonlySet<unknown>>();
 
-/** The set of a list that does not change any more; who asks first pays for it. */
+/** The set of a list that does not change any more; the first caller pays for it. */
 export function setOf<T>(list: readonly T[], budget: Budget, place: string): ReadonlySet<T> {
   return made(list, budget, place, () => new Set(list));
 }

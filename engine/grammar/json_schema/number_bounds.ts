@@ -39,8 +39,8 @@ export function firstWhole({ at, excluded }: Bound, up: boolean): bigint {
 }
 
 /**
- * The first decimal from a bound on. Behind an excluded one it is the next number that a double can hold: so that
- * who reads the answer as one does not read the bound itself.
+ * The first decimal from a bound on. Behind an excluded one it is the next number that a double can hold: so that a
+ * reader with doubles does not read the bound itself.
  */
 export function firstDecimal({ at, excluded }: Bound, up: boolean): Decimal {
   if (!excluded) return at;

@@ -7,7 +7,7 @@ import { type Budget, MAX_STATES, refusal } from "./limits.ts";
 import type { Decimal } from "./number_values.ts";
 import { explore, type Found, type TextAutomaton } from "./text_automaton.ts";
 
-/** Where a number is read: its beginning, whole digits, digits behind the point, or surely no multiple. */
+/** Where a number is read: its first digits, whole digits, digits behind the point, or surely no multiple. */
 type Reading =
   | { readonly at: "start" }
   | { readonly at: "minus" }

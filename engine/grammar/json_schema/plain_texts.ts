@@ -22,7 +22,7 @@ const STATE_WORK = 150;
 /**
  * The grammar of the strings that a schema accepts and that a mark does not stand in.
  *
- * @param end The mark, not empty, and with no beginning that it ends with.
+ * @param end The mark, not empty, and with no prefix that is also its suffix.
  * @throws {M40Error} "invalid_request" as `grammarOfSchema` does, and for lengths that are too large to be counted.
  */
 export function grammarOfTexts(schema: unknown, end: string, budget: Budget): Grammar {

@@ -21,7 +21,7 @@ export function schemasOf(shape: ObjectShape, key: string, reader: SchemaReader)
   );
 }
 
-/** The same for a name that only its patterns know, or nobody. */
+/** The same for a name that only its patterns match, or nothing does. */
 export function schemasWhere(
   shape: ObjectShape,
   key: string | undefined,

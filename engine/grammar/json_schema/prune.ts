@@ -1,5 +1,5 @@
 /**
- * Removes what cannot end: options that no text matches, and rules that nobody names any more.
+ * Removes what cannot end: options that no text matches, and rules that nothing names any more.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { hasCharacter } from "../utf8_ranges.ts";
 import { choice, EMPTY, NOTHING, sequence } from "./expressions.ts";
 import { refusal } from "./limits.ts";
 
-/** The same texts, so that every beginning of one can be gone on with. */
+/** The same texts, with every prefix of one continuable. */
 export function prune({ root, rules }: Grammar): Grammar {
   const productive = productiveRules(rules);
   if (!productive.has(root)) throw refusal("", "no value follows this schema");

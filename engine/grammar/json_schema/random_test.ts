@@ -6,7 +6,7 @@ import { SchemaTexts } from "../../../tests/fixtures/json_schema_agreement.ts";
 
 const CASES = Number(Deno.env.get("M40_FUZZ_CASES") ?? 300);
 
-/** Draws schemas whose keywords get in each other's way, and values that might follow them. */
+/** Makes random schemas with conflicting keywords, and values that might follow them. */
 class RandomSchemas {
   private readonly random: () => number;
 
@@ -74,7 +74,7 @@ class RandomSchemas {
       () => ({ propertyNames: this.schema(0) }),
       () => ({ items: inner() }),
       () => ({ prefixItems: [inner(), inner()].slice(this.below(2)) }),
-      // By itself, as the validator lets empty arrays pass where there are prefixItems beside it.
+      // By itself, as the validator accepts empty arrays where there are prefixItems too.
       () => ({ allOf: [{ contains: inner(), minContains: this.below(3) }] }),
       () => ({ allOf: [{ contains: inner(), maxContains: 1 + this.below(2) }] }),
       () => ({ allOf: [inner(), inner()] }),

@@ -45,5 +45,5 @@ export interface LateGroup {
   add(at: At, before: Alternatives): Alternatives;
 }
 
-/** Tells literals from each other. */
+/** Distinguishes literals. */
 export const keyOf = ({ place, negated }: Literal): number => 2 * place.key + Number(negated);

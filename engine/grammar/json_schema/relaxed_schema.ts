@@ -14,7 +14,7 @@ const LENGTHS = ["maxLength", "minLength"];
 
 /** What is left out of schemas. */
 export interface Relaxing {
-  /** Whether that is also what is wrong: a keyword whose value cannot be. Default true. */
+  /** Whether that is also what is wrong: a keyword with an impossible value. Default true. */
   readonly wrong?: boolean;
   /** Whether what costs too much is done with a lighter schema. Default true. */
   readonly lighter?: boolean;

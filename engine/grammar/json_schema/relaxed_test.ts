@@ -22,7 +22,7 @@ function check(answer: AnswerSchema, accepted: string[], refused: string[]): voi
   assertEquals(wrong, [], JSON.stringify(answer));
 }
 
-/** What a tool's calls are held to, beside other tools. */
+/** What a tool's calls are held to, among other tools. */
 function heldBy(parameters: unknown, ...others: unknown[]): unknown[] {
   const tools = [parameters, ...others].map((one, i) => ({ name: `t${i}`, parameters: one }));
   return heldTools(tools, (schema, budget) => grammarOfSchema(schema, { budget, onlyNamed: true }))

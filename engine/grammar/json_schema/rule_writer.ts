@@ -15,7 +15,7 @@ export interface RuleWriter {
   value(literals: readonly Literal[], place: string): Expression;
   /** A rule, which is made when it is named for the first time. */
   rule(key: string, make: () => Expression): Expression;
-  /** A key of rules that nobody else has. */
+  /** A key of rules that is unique. */
   freshName(kind: string): string;
   /** A key of the rules of something: the same for the same content. */
   sharedName(kind: string, content: string): string;

@@ -61,7 +61,7 @@ export interface ArrayShape {
   readonly contains: readonly Contains[];
   readonly least: number;
   readonly most?: number;
-  /** The place of `uniqueItems`. */
+  /** The position of `uniqueItems`. */
   readonly unique?: string;
   readonly place: string;
 }
@@ -234,7 +234,7 @@ const meetStrings: Meet<StringShape> = (a, b, budget, place) => {
   return values.length > 0 ? { ...shape, not: [], values } : undefined;
 };
 
-/** Whether a string is as long as a shape says. Its characters are counted where its code units do not tell. */
+/** Whether a string is as long as a shape says. Its characters are counted where its code units are not enough. */
 export function isWithin(
   value: string,
   { least, most = Infinity }: StringShape,

@@ -5,7 +5,7 @@ import addFormats from "ajv-formats";
 import { M40Error } from "../../mod.ts";
 import { SchemaTexts } from "../../../tests/fixtures/json_schema_agreement.ts";
 
-/** Texts drawn for each schema. */
+/** Texts sampled for each schema. */
 const DRAWN = Number(Deno.env.get("M40_FUZZ_CASES") ?? 20);
 const FOLDER = new URL("../../../tests/data/json_schema_suite/", import.meta.url);
 
@@ -19,7 +19,7 @@ interface SuiteGroup {
   }[];
 }
 
-/** What of a draft's tests must hold at least; invalid values and drawn texts have no exceptions. */
+/** The least of a draft's tests that must hold; invalid values and sampled texts have no exceptions. */
 interface Draft {
   readonly name: string;
   readonly schemaAddress: string;
@@ -27,7 +27,7 @@ interface Draft {
   readonly refused: Readonly<Record<string, number>>;
   /** Keywords of which valid values have no text, and how many. */
   readonly missed: Readonly<Record<string, number>>;
-  /** Where the validator is known to be wrong: what it says of drawn texts is not asked. */
+  /** Where the validator is known to be wrong: its verdict on sampled texts is not used. */
   readonly validatorIsWrong: readonly string[];
 }
 

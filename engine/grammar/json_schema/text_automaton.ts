@@ -358,7 +358,7 @@ class Pieces {
     }
     for (let i = least; i < most; i++) {
       this.free[at].push(end);
-      // A state of its own keeps an item that loops at its beginning from being entered half way.
+      // A state of its own keeps an item that loops at its start from being entered half way.
       const begin = this.state();
       this.free[at].push(begin);
       at = this.add(item, begin);

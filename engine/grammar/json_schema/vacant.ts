@@ -1,5 +1,5 @@
 /**
- * Whether alternatives have no value at all, as far as a look at required properties and items tells.
+ * Whether alternatives have no value at all, as far as required properties and items show.
  *
  * @module
  */
@@ -44,7 +44,7 @@ const ANYTHING: Alternatives = {
   objects: [],
 };
 
-/** What cannot be read now (it may be under way) tells nothing. */
+/** What cannot be read now (it may be under way) proves nothing. */
 function known<T>(read: () => T): T | undefined {
   try {
     return read();

@@ -9,7 +9,7 @@ export interface Routing {
   readonly used: number;
   /** Values between an expert's two products. */
   readonly width: number;
-  /** The same of what every token has beside its experts, `expert_shared_count` of them in one feed-forward layer. */
+  /** The same of the shared experts, `expert_shared_count` of them in one feed-forward layer. */
   readonly sharedWidth: number;
   readonly score: RouteOptions["score"];
   /** Whether the weights of the chosen are divided by their sum. */
@@ -113,9 +113,9 @@ const EXPERT_PRODUCTS = {
 
 /**
  * A mixture of experts: the router `ffn_gate_inp`, its bias for the choice alone `exp_probs_b`, and the experts
- * `ffn_gate_exps`, `ffn_up_exps` (or both in `ffn_gate_up_exps`), `ffn_down_exps`; and beside them those that every token
- * has, in one feed-forward layer `ffn_gate_shexp`, `ffn_up_shexp`, `ffn_down_shexp`. That one is computed as one more
- * expert of each token, in the same products, where it looks like one.
+ * `ffn_gate_exps`, `ffn_up_exps` (or both in `ffn_gate_up_exps`), `ffn_down_exps`. The shared experts are one
+ * feed-forward layer `ffn_gate_shexp`, `ffn_up_shexp`, `ffn_down_shexp`. That one is computed as one more expert of
+ * each token, in the same products, where it looks like one.
  */
 export function experts(layer: Layer, input: Buffer, options: ExpertsOptions): Buffer {
   const { model } = layer;
@@ -131,7 +131,7 @@ export function experts(layer: Layer, input: Buffer, options: ExpertsOptions): B
   const logits = model.scratch("router", count);
   const chosen = model.indexScratch("chosen", slots);
   const shares = model.scratch("shares", slots);
-  // A scale beside this weight is its input's (Gemma 4), and none of the product's.
+  // A scale next to this weight is its input's (Gemma 4), and none of the product's.
   const weight = { ...layer.weight("ffn_gate_inp", count), factor: undefined };
   program.matmul(router.input, logits, [weight], { scale: router.scale });
   program.experts.route(logits, chosen, shares, {
@@ -198,8 +198,8 @@ function addSharedExperts(
 }
 
 /**
- * A layer of a model whose first layers are feed-forward layers without experts; each layer behind them has experts that
- * are chosen and experts that every token has, whose sum `scale` multiplies.
+ * A layer of a model whose first layers are feed-forward layers without experts. Each later layer has routed and shared
+ * experts, whose sum `scale` multiplies.
  */
 export function denseOrExperts(
   layer: Layer,
@@ -215,7 +215,7 @@ export function denseOrExperts(
 }
 
 /**
- * Experts, and beside them one that every token has, `ffn_*_shexp`, as far as a gate lets it through: the sigmoid of the
+ * Experts, and a shared one, `ffn_*_shexp`, multiplied by a gate: the sigmoid of the
  * product `ffn_gate_inp_shexp`.
  */
 export function gatedSharedExperts(

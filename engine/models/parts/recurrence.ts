@@ -20,8 +20,8 @@ export interface StateNumbers {
 /**
  * Reads the numbers of layers with a state.
  *
- * @throws {M40Error} "invalid_model" where they are missing, out of range, or do not fit together; "unsupported" where a
- * convolution is too long.
+ * @throws {M40Error} "invalid_model" where they are missing, out of range, or do not fit together; "unsupported" where
+ * a convolution is too long.
  */
 export function readStateNumbers(parameters: Hyperparameters): StateNumbers {
   const heads = parameters.count("ssm.time_step_rank");
@@ -52,7 +52,7 @@ export function readKernel(parameters: Hyperparameters, key: string): number {
 }
 
 /**
- * Which layers have a state in the place of attention: `attention.recurrent_layers`, or all but the last of each
+ * Which layers have a state instead of attention: `attention.recurrent_layers`, or all but the last of each
  * `full_attention_interval`.
  */
 export function readRecurrentLayers({ parameters }: Transformer): boolean[] {

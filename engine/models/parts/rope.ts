@@ -2,7 +2,7 @@ import type { AttentionTemperature, RopeOptions } from "../../program/mod.ts";
 import type { Hyperparameters } from "./hyperparameters.ts";
 import type { Transformer } from "./transformer.ts";
 
-/** What a layer without rotary positions has in the place of their settings. */
+/** What a layer without rotary positions has instead of their settings. */
 export const NO_ROPE: RopeOptions = {
   kind: "none",
   dim: 0,
@@ -60,7 +60,10 @@ export function readRope(
   };
 }
 
-/** The kind of scaling; a file that names an empty one, as converters have written it, means what one without the key means. */
+/**
+ * The kind of scaling; a file that names an empty one, as converters have written it, means what one without the key
+ * means.
+ */
 function readScaling(parameters: Hyperparameters): string {
   const key = "rope.scaling.type";
   const scaling = parameters.string(key, "linear");

@@ -11,7 +11,7 @@ import { Hyperparameters } from "./hyperparameters.ts";
 import { readLayerNumbers } from "./layer_numbers.ts";
 import { ignoreUnused } from "./unused.ts";
 
-/** Where a part's result goes: it is added to the stream, unless told otherwise. */
+/** Where a part's result goes: it is added to the stream by default. */
 export interface Destination {
   /** A buffer that it goes to instead. */
   readonly into?: Buffer;
@@ -239,7 +239,7 @@ export class Layer {
   /**
    * A buffer with norm(input), of the stream where no other input is given.
    *
-   * @param scratch What the buffer is called, where it is needed beside another norm's.
+   * @param scratch The buffer's name, where it is needed in addition to another norm's.
    */
   norm(name: string, input: Buffer = this.model.stream, scratch = "normed"): Buffer {
     const normed = this.model.scratch(scratch, input.columns);

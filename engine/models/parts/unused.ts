@@ -2,7 +2,7 @@ import type { Gguf } from "../../gguf/mod.ts";
 import type { ProgramBuilder } from "../../program/mod.ts";
 import type { Hyperparameters } from "./hyperparameters.ts";
 
-/** What of a file a text model knowingly does without, by the beginning of its tensors' names. */
+/** The parts of a file that a text model does without, by the prefix of their tensors' names. */
 const OTHER_SENSES: readonly { readonly part: string; readonly name: RegExp }[] = [
   { part: "vision", name: /^(v|mm|vision_tower|multi_modal_projector)\./ },
   { part: "audio", name: /^(a|audio_tower)\./ },

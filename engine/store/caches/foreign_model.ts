@@ -7,7 +7,7 @@ export interface ForeignModel {
   readonly names: readonly string[];
   /** What else finds it: `mistral` is `mistral:latest`. */
   readonly alias?: string;
-  /** What it can be told by where all of {@link names} are taken. */
+  /** Its name where all of {@link names} are taken. */
   readonly longName: string;
   /** Paths in order. */
   readonly files: readonly string[];
@@ -16,6 +16,6 @@ export interface ForeignModel {
   readonly quantisation?: string;
   /** Why it cannot be used, without a full stop. */
   readonly problem?: string;
-  /** Reads what the cache knows of it beside its files; what cannot be read is said in `warn`. */
+  /** Reads what the cache knows of it in addition to its files; `warn` gets what cannot be read. */
   readonly record: (warn: (problem: string) => void) => Promise<ModelRecord>;
 }

@@ -1,6 +1,6 @@
 /**
- * GGUF files in Hugging Face's cache: models--OWNER--REPO/snapshots/REVISION/ has links to the files in
- * blobs/ beside it.
+ * GGUF files in Hugging Face's cache: models--OWNER--REPO/snapshots/REVISION/ has links to the files in blobs/ next to
+ * it.
  *
  * A link is followed only where it leads to a file of the same repository.
  *
@@ -45,7 +45,9 @@ export function hubDirectory(): string | undefined {
   return home && join(home, ".cache/huggingface/hub");
 }
 
-/** The models of Hugging Face's cache, a model in parts is one; and what lies beside them, with that as its problem. */
+/**
+ * The models of Hugging Face's cache, a model in parts is one; and companions of models, with that as their problem.
+ */
 export async function hubModels(
   directory: string | undefined = hubDirectory(),
 ): Promise<ForeignModel[]> {
@@ -64,7 +66,7 @@ export async function hubModels(
 
 /** A GGUF file of a repository. */
 interface Found {
-  /** Its place in the repository. */
+  /** Its path in the repository. */
   readonly place: string;
   readonly path: string;
   readonly bytes: number;
@@ -98,7 +100,7 @@ async function repositoryModels(root: string, repository: string): Promise<Forei
   return [...models.values()];
 }
 
-/** @param counts How many models there are of each quantisation: where there are two, that tells neither. */
+/** @param counts How many models there are of each quantisation: where there are two, that does not decide. */
 function modelOf(
   repository: string,
   variant: Variant,

@@ -60,7 +60,7 @@ export async function ollamaModels(
 ): Promise<ForeignModel[]> {
   const models: ForeignModel[] = [];
   for (const directory of directories) {
-    // Whoever moved the cache has made a link of its folder; from there on none is followed.
+    // A user who moved the cache has made a link of its folder; from there on none is followed.
     const root = await Deno.realPath(directory).catch(() => undefined);
     if (root === undefined) continue;
     for await (const words of manifests(join(root, "manifests"))) {

@@ -21,7 +21,7 @@ export interface Body {
  * @param known What is known of the file from before.
  * @returns undefined where there are no such bytes, as the file is empty.
  * @throws {Changed} Where it is about another file than before.
- * @throws {NoRanges} Where the server cannot tell one part of the file from another.
+ * @throws {NoRanges} Where the server cannot identify the file that a part belongs to.
  * @throws {Fault} Where it makes no sense.
  */
 export function readAnswer(

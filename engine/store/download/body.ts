@@ -62,7 +62,7 @@ export async function* readBody(
       throw new Fault(`the connection was cut: ${networkReason(failure)}`);
     }
   } finally {
-    // Where nobody wants the rest, the connection is closed.
+    // Where the rest is not needed, the connection is closed.
     await reader.cancel().catch(() => {});
   }
 }

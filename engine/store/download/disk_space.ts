@@ -20,12 +20,12 @@ async function spaceAt(folder: string, reserveBytes: number): Promise<Space | un
 }
 
 /**
- * Checks that a disk has room for what is still to be written, beside what has to stay free.
+ * Checks that a disk has room for the bytes still to write, plus what has to stay free.
  *
  * @param folder Where it is written.
  * @param missing Bytes that are still to come.
- * @param share How much of the reserve has to stay: less than 1 when it is under way, so that a small
- * change does not end what was begun.
+ * @param share How much of the reserve has to stay: less than 1 when it is under way, so that a small change does not
+ * end what was started.
  * @throws {DownloadError} `io` where it does not.
  */
 export async function checkSpace(

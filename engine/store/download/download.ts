@@ -15,7 +15,7 @@ import { DEFAULT_TUNING, type Tuning } from "./tuning.ts";
 import type { Downloaded, DownloadOptions, ReadableHead, RemoteFile } from "./types.ts";
 
 const DEFAULT_CONNECTIONS = 4;
-/** How often a file may change, or have to begin anew, while it is fetched. */
+/** How often a file may change, or have to start again, while it is fetched. */
 const MOST_RESTARTS = 5;
 
 /**
@@ -92,7 +92,7 @@ class Download {
     }
   }
 
-  /** Fetches until it is complete, beginning anew where the file changes. */
+  /** Fetches until it is complete, starting again where the file changes. */
   async #fetch(): Promise<Downloaded> {
     let ranged = true;
     for (let restarts = 0;;) {
@@ -133,7 +133,7 @@ class Download {
     }, ranged);
     const lane = transfer.lane();
     try {
-      // The first bytes tell how long the file is, and whether what is there belongs to it.
+      // The first bytes show how long the file is, and whether the data on disk belongs to it.
       await lane.next();
       // What is not wanted anyway needs no room.
       await this.#checkHead(lane);

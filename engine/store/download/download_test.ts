@@ -36,7 +36,7 @@ async function survives(misdeeds: Misdeed[], file = FILE): Promise<Received[]> {
   return server.requests;
 }
 
-/** Fetches a file that cannot be had; nothing may be at the target. */
+/** Fetches a file that is not available; nothing may be at the target. */
 async function refuses(
   handler: ConstructorParameters<typeof FaultServer>[0],
   message: RegExp,

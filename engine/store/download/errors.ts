@@ -22,12 +22,12 @@ export class Fault extends Error {
   }
 }
 
-/** What was fetched so far does not belong to what the server has now: all begins anew. */
+/** What was fetched so far does not belong to what the server has now: all starts again. */
 export class Changed extends Error {
   override readonly name = "Changed";
 }
 
-/** The server does not do as it is told about ranges: the file is to be fetched in one piece. */
+/** The server does not follow ranges: the file is to be fetched in one piece. */
 export class NoRanges extends Error {
   override readonly name = "NoRanges";
 }

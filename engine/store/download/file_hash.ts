@@ -5,7 +5,7 @@ import type { HashReply, HashRequest } from "./hash_worker.ts";
 
 /** What is worth a thread of its own, in bytes. */
 const THREAD_BYTES = 8 * 2 ** 20;
-/** How often the thread is told how far it may go, in bytes. */
+/** How often the thread is notified how far it may go, in bytes. */
 const TOLD_BYTES = 4 * 2 ** 20;
 const BUFFER_BYTES = 2 ** 20;
 

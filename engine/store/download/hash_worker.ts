@@ -1,5 +1,5 @@
 /**
- * The thread of {@link FileHash}: reads a file in order as far as it is told to, and hashes it.
+ * The thread of {@link FileHash}: reads a file in order up to the given offset, and hashes it.
  *
  * @module
  */

@@ -8,9 +8,9 @@ const BUNDLES = [
 ];
 
 /**
- * A client for `fetch` that trusts the system's certificates beside those of the runtime, so that it
- * works where a company's proxy has its own: those of `SSL_CERT_FILE`, else of the distribution's
- * bundle. Proxies are the runtime's doing (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).
+ * A client for `fetch` that trusts the system's certificates in addition to those of the runtime, so that it works
+ * where a company's proxy has its own: those of `SSL_CERT_FILE`, else of the distribution's bundle. Proxies are the
+ * runtime's doing (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).
  *
  * It speaks HTTP/1.1 alone: HTTP/2 would put several requests into one connection, which is what
  * several connections are to get around.

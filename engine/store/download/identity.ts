@@ -1,6 +1,6 @@
 import { strongEtag } from "./headers.ts";
 
-/** What tells a file from the one that was there before it at the same URL. */
+/** What distinguishes a file from the one that was there before it at the same URL. */
 export interface Identity {
   readonly bytes?: number;
   /** A strong ETag. */
@@ -15,16 +15,15 @@ export function identityOf(headers: Headers, bytes: number | undefined): Identit
   return { bytes, etag, lastModified };
 }
 
-/** What an If-Range header says to get more of this very file; undefined where nothing tells it from others. */
+/** What an If-Range header says to get more of this very file; undefined where nothing identifies it. */
 export function ifRange(identity: Identity): string | undefined {
   return identity.etag ?? identity.lastModified;
 }
 
 /**
- * What tells that an answer is about another file than the one known; undefined where nothing does.
+ * What shows that an answer is about another file than the known one; undefined where nothing does.
  *
- * @param vouched Whether the server was told which file was meant (If-Range), and may leave out what
- * it is known by.
+ * @param vouched Whether the request named the file (If-Range), so that the answer may leave out its identity.
  */
 export function difference(known: Identity, now: Identity, vouched: boolean): string | undefined {
   if (known.bytes !== undefined && now.bytes !== undefined && known.bytes !== now.bytes) {

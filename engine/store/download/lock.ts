@@ -17,8 +17,8 @@ export class FileLock implements Disposable {
   /**
    * Takes the lock at once.
    *
-   * @param what What somebody who has the lock does, for the message: "a.gguf is being fetched".
-   * @throws {M40Error} `io` where somebody else has it, and says who.
+   * @param what What the holder of the lock does, for the message: "a.gguf is being fetched".
+   * @throws {M40Error} `io` where another process has it, which the error names.
    */
   static async take(path: string, what: string): Promise<FileLock> {
     for (;;) {
@@ -30,8 +30,8 @@ export class FileLock implements Disposable {
             `${what} already${await holder(path)}; try again when that is done.`,
           );
         }
-        // Whoever held it may have removed the file between our opening and locking it: then this
-        // lock is on a file that nobody else will find.
+        // A previous holder may have removed the file between our opening and locking it: then this lock is on a file
+        // that no other process will find.
         if (await isAt(file, path)) {
           await describe(file);
           return new FileLock(path, file);
@@ -48,7 +48,7 @@ export class FileLock implements Disposable {
     try {
       Deno.removeSync(this.path);
     } catch {
-      // Somebody removed it; the lock is on what is open.
+      // It was removed; the lock is on what is open.
     }
     this.file.close();
   }
@@ -81,14 +81,14 @@ async function isAt(file: Deno.FsFile, path: string): Promise<boolean> {
   return there !== undefined && held.ino === there.ino && held.dev === there.dev;
 }
 
-/** Says who holds it. A full disk has no room for that, which is no reason to refuse the lock. */
+/** Names the holder. A full disk has no room for that, which is no reason to refuse the lock. */
 async function describe(file: Deno.FsFile): Promise<void> {
   const holder: Holder = { process: Deno.pid, since: new Date().toISOString() };
   try {
     await file.truncate();
     await file.write(new TextEncoder().encode(JSON.stringify(holder)));
   } catch {
-    // The message will not say who.
+    // The message will not name the holder.
   }
 }
 

@@ -14,9 +14,9 @@ const NEW = ".new";
 /**
  * A file that is there in part: its data, and a journal of which bytes of it are right.
  *
- * The journal never says more than is on disk, also after a crash of the machine: the data it speaks
- * of is flushed before, and it takes the place of the one before in one step. So whatever is killed
- * when, what is found is a partial file that can be used, or none.
+ * The journal never says more than is on disk, also after a crash of the machine: the data that it describes is flushed
+ * before, and it replaces the one before in one step. So whatever is killed when, what is found is a partial file that
+ * can be used, or none.
  */
 export class PartialFile implements Disposable {
   /** What it belongs to, as far as that is known. */
@@ -41,13 +41,13 @@ export class PartialFile implements Disposable {
       this.ranges = found.ranges;
       this.resumable = true;
       const bytes = found.identity.bytes;
-      // Where nothing but the server can tell that it is still the same file, there is something to ask.
+      // Where only the server can confirm that it is still the same file, there is something to ask.
       if (file.sha256 === undefined && bytes) this.ranges.remove(bytes - 1, bytes);
     }
   }
 
   /**
-   * Opens what is there of a file, or begins anew.
+   * Opens what is there of a file, or starts again.
    *
    * @param base The path of its files without their extensions.
    * @throws {M40Error} `io` where the folder cannot be written.
@@ -77,7 +77,7 @@ export class PartialFile implements Disposable {
     this.ranges = new RangeSet();
     this.resumable = false;
     try {
-      // The journal first, for good: it must never be found beside data that it does not speak of.
+      // The journal first, permanently: it must never be found next to data that it does not describe.
       await this.#removeJournal();
       await syncFolder(dirname(this.journal));
       await this.data.truncate(0);
@@ -180,7 +180,7 @@ export class PartialFile implements Disposable {
   }
 }
 
-/** Removes what is left of a file that is complete: whoever put it into its place was killed then. */
+/** Removes what is left of a file that is complete: the process that moved it into place was killed then. */
 export async function removePartial(base: string): Promise<void> {
   for (const end of [".journal", ".journal" + NEW, ".part"]) {
     await removeIfThere(base + end).catch(() => {});

@@ -2,8 +2,8 @@ import type { Fault } from "./errors.ts";
 import type { Tuning } from "./tuning.ts";
 
 /**
- * How long to wait before the next try, in milliseconds: twice as long each time, and not at the same
- * moment as everybody else whom the server has sent away; no less than the server asks for.
+ * How long to wait before the next try, in milliseconds: twice as long each time, with jitter so that refused clients
+ * do not return together; no less than the server asks for.
  *
  * @param failed How many tries failed, at least one.
  */

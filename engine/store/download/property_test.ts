@@ -17,7 +17,7 @@ const SEED = Number(Deno.env.get("M40_FUZZ_SEED") ?? 1);
 const size = fc.oneof(fc.integer({ min: 0, max: 5000 }), fc.integer({ min: 5000, max: 400_000 }));
 const count = fc.oneof(fc.nat(50), fc.nat(100_000));
 
-/** What a server may do wrong without a lie that only a hash can tell. */
+/** Faults of a server that no hash is needed to see. */
 const misdeed: fc.Arbitrary<Misdeed> = fc.oneof(
   { weight: 4, arbitrary: fc.constant({}) },
   { weight: 3, arbitrary: count.map((cutAfter) => ({ cutAfter: cutAfter - 1 })) },
@@ -38,7 +38,7 @@ const misdeed: fc.Arbitrary<Misdeed> = fc.oneof(
   ).map((headers) => ({ headers })),
 );
 
-/** What only a hash can tell. */
+/** What only a hash can detect. */
 const lie: fc.Arbitrary<Misdeed> = fc.oneof(
   count.map((spoilFrom) => ({ spoilFrom })),
   fc.record({ cutAfter: count, headers: fc.constant({ "Content-Length": null }) }),
@@ -76,7 +76,7 @@ Deno.test({ name: NAME, sanitizeResources: false }, async () => {
         lastModified: given.dated ? new Date(1.7e12 + i * 1000).toUTCString() : undefined,
         ranges: given.ranges,
       }));
-      // Lies are for those who can tell.
+      // Only modes with a hash get lies.
       const lies = given.lies.filter(({ endless }) => !endless || given.sized);
       const misdeeds = given.hashed ? [...given.misdeeds, ...lies] : given.misdeeds;
       let [requests, good] = [0, false];

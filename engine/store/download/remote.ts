@@ -9,7 +9,7 @@ import type { RemoteFile } from "./types.ts";
 /** Redirects that are followed one after the other. */
 const MOST_REDIRECTS = 10;
 const REDIRECTS = [301, 302, 303, 307, 308];
-/** Answers to come back later for, beside those from 500 on. */
+/** Answers to come back later for, in addition to those from 500 on. */
 const LATER = [408, 425, 429];
 /** Answers from 500 on that stay what they are. */
 const NEVER = [501, 505];
@@ -59,7 +59,7 @@ export class Remote {
         this.#forget(found);
         throw error;
       });
-      // What a signature was good for ends; the way is found once more from the beginning.
+      // A signature expires; the redirects are followed again from the start.
       if (!isRefusal(response.status) && !REDIRECTS.includes(response.status)) {
         return await this.#answer(found, response);
       }
@@ -115,7 +115,7 @@ export class Remote {
         }, on this machine or its network, which is none of a server's business elsewhere; not followed.`,
       );
     }
-    // A redirect may name no user: whoever it leads to must not learn of one, nor be given one.
+    // A redirect may name no user: the target of a redirect must neither learn of one, nor be given one.
     url.username = url.password = url.hash = "";
     // Headers are for the origin that they were made for; once left, it gets them no more either.
     return { url, headers: url.origin === from.url.origin ? from.headers : {} };
@@ -237,7 +237,7 @@ export function networkReason(error: unknown): string {
     .slice(0, 300);
 }
 
-/** Lets go of an answer whose body nobody wants. */
+/** Cancels the body of an answer that is not needed. */
 export async function dismiss(response: Response): Promise<void> {
   await response.body?.cancel().catch(() => {});
 }

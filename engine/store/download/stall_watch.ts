@@ -8,7 +8,7 @@ export class StallWatch implements Disposable {
   #since = performance.now();
   #bytes = 0;
   #timer: number | undefined;
-  /** When whoever reads stopped reading, which is no fault of the server's. */
+  /** When the reader stopped reading, which is not the server's fault. */
   #pausedAt: number | undefined;
 
   /** Whether it was given up for that. */
@@ -38,12 +38,12 @@ export class StallWatch implements Disposable {
     if (this.#bytes >= LEAST_BYTES) this.alive();
   }
 
-  /** Nobody reads for a while. */
+  /** The reader pauses. */
   pause(): void {
     this.#pausedAt ??= performance.now();
   }
 
-  /** Somebody reads again. */
+  /** The reader goes on. */
   resume(): void {
     if (this.#pausedAt !== undefined) this.#since += performance.now() - this.#pausedAt;
     this.#pausedAt = undefined;

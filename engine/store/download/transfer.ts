@@ -13,7 +13,7 @@ import type { RemoteFile } from "./types.ts";
 
 /** A try that brought this much did not fail for nothing, in bytes. */
 const WORTHWHILE_BYTES = 64 * 1024;
-/** Tries to reach a server that has never answered: a wrong name should not take a minute to be told. */
+/** Tries to reach a server that has never answered: a wrong name should not take a minute to be reported. */
 const FIRST_ATTEMPTS = 3;
 /** Answers with a wrong range after which a server is not asked for ranges any more. */
 const MISRANGED_ATTEMPTS = 3;
@@ -64,7 +64,7 @@ export class Transfer implements Disposable {
    * One connection's work: goes on with each call of `next` by one written part, and ends when there
    * is nothing left for it to do.
    *
-   * @throws {Changed} Where all has to begin anew.
+   * @throws {Changed} Where all has to start again.
    * @throws {NoRanges} Where the server is to be asked for all of the file.
    * @throws {DownloadError} Where it cannot be fetched.
    */
@@ -117,7 +117,7 @@ export class Transfer implements Disposable {
     }
   }
 
-  /** Gets all the rest, with a connection that has begun and others. */
+  /** Gets all the rest, with a connection that has started and others. */
   async finish(first: AsyncGenerator<void>): Promise<void> {
     const { partial, connections, tuning } = this.context;
     const running = new Set<Promise<void>>();
@@ -125,7 +125,7 @@ export class Transfer implements Disposable {
       const drained = (async () => {
         while (!(await lane.next()).done);
       })().finally(() => running.delete(drained));
-      // Whoever waits hears of it; the others that fail for the same reason are not to be reported.
+      // Waiting callers get it; the others that fail for the same reason are not to be reported.
       drained.catch(() => {});
       running.add(drained);
     };
@@ -150,7 +150,7 @@ export class Transfer implements Disposable {
     }
   }
 
-  /** The next piece that nobody is at. */
+  /** The next piece that no connection fetches. */
   #next(): Range | undefined {
     this.#signal.throwIfAborted();
     const { partial, tuning } = this.context;
@@ -195,7 +195,7 @@ export class Transfer implements Disposable {
     const { file, partial } = this.context;
     if (status === 200) this.ranged = false;
     const told = file.sha256 !== undefined || ifRange(identity) !== undefined;
-    // Parts of which nobody knows whether they belong together are worse than one whole.
+    // Parts that may not belong together are worse than one whole.
     if (this.ranged && !told) {
       throw new NoRanges("the server does not say which version a part is of");
     }
@@ -240,7 +240,7 @@ export class Transfer implements Disposable {
     if (end === undefined) partial.identity = { ...partial.identity, bytes: at };
   }
 
-  /** What came before a connection was cut is only good if the rest can be told to belong to it. */
+  /** What came before a connection was cut is only good if the rest provably belongs to it. */
   #checkContinuable(fault: Fault): void {
     const { file, partial } = this.context;
     if (file.sha256 !== undefined || (partial.identity && ifRange(partial.identity))) return;

@@ -23,7 +23,7 @@ export interface DownloadProgress {
 }
 
 /**
- * The beginning of a file that is being fetched. What is read is fetched as far as it has to be, is
+ * The start of a file that is being fetched. What is read is fetched as far as it has to be, is
  * kept, and is not fetched again.
  */
 export interface ReadableHead {
@@ -42,11 +42,11 @@ export interface DownloadOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: DownloadProgress) => void;
   /**
-   * Looks at the beginning of the file before the bulk is fetched, and throws to refuse it. It is
+   * Looks at the start of the file before the bulk is fetched, and throws to refuse it. It is
    * called again where the file turns out to have changed meanwhile.
    */
   readonly checkHead?: (head: ReadableHead) => Promise<void>;
-  /** The most connections at a time; 4 unless told. Small files are fetched by one. */
+  /** The most connections at a time; default 4. Small files are fetched by one. */
   readonly connections?: number;
   /** Other numbers than those that are good for real servers and disks. */
   readonly tuning?: Partial<Tuning>;

@@ -13,7 +13,7 @@ export interface Checking {
   readonly target: Target | string;
   /** Whether it is wanted even if it cannot run. */
   readonly force: boolean;
-  /** Told what to know about it, in sentences. */
+  /** Gets notes for the user, in sentences. */
   readonly onNote: (sentence: string) => void;
 }
 

@@ -54,7 +54,7 @@ export async function choose(
   return smallest;
 }
 
-/** The first choice that is a model, as far as {@link MAX_LOOKS} tell. */
+/** The first choice that is a model, as far as {@link MAX_LOOKS} show. */
 async function firstModel(choices: readonly Choice[], signal?: AbortSignal): Promise<Choice> {
   for (const choice of choices.slice(0, MAX_LOOKS)) {
     if (await remoteCompanion(choice.files[0], choice.files.length > 1, signal) === undefined) {
@@ -82,7 +82,7 @@ async function lookAt(
   }
 }
 
-/** The beginnings of a choice's files, by requests of ranges. */
+/** The first bytes of a choice's files, by requests of ranges. */
 export function headsOf(choice: Choice, signal?: AbortSignal) {
   return choice.files.map((file, i) => ({
     path: choice.variant.files[i].path,

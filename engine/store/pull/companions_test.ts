@@ -1,4 +1,4 @@
-// What lies beside a model in a repository, told by its header, over real sockets.
+// Companions of models in a repository, recognized by their headers, over real sockets.
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import { M40Error } from "../../errors.ts";
@@ -40,7 +40,7 @@ for (const name of Object.keys(COMPANIONS)) {
         // Under its own name, once, and again without fetching.
         assertEquals((await pull(REPOSITORY)).name, "gemma-4-E4B-it:Q8_0");
         assertEquals((await pull(REPOSITORY)).outcome, "present");
-        // Whoever names it is told what it is.
+        // A request that names it gets an error that says what it is.
         const { code, message } = await assertRejects(
           () => pull(`${REPOSITORY}/${path}`),
           M40Error,
@@ -234,6 +234,6 @@ Deno.test("a server offers no drafters and projectors of the models directory as
       name !== "demo"
     );
     assertEquals(names, ["tiny"]);
-    // Whoever names one finds it: loading tells what it is.
+    // A request that names one finds it: loading says what it is.
     assertEquals((await catalogue.find("drafter")).name, "drafter");
   }));

@@ -99,7 +99,7 @@ async function removeLeftovers(directory: string): Promise<void> {
     const name = folder.slice(0, -STAGING.length);
     if (!folder.endsWith(STAGING) || !isModelName(name)) continue;
     try {
-      // Whoever is at it still has the lock.
+      // The process that works on it still has the lock.
       using _lock = await lockModel(directory, name);
       await Deno.remove(stagingFolder(directory, name), { recursive: true });
     } catch {
@@ -139,7 +139,7 @@ async function stage(
   return { files, linked };
 }
 
-/** Whether nobody writes to a model's files: they only come and go. */
+/** Whether no process writes to a model's files: they only come and go. */
 function mayLink({ origin }: StoredModel): boolean {
   return origin === "store" || origin === "ollama" || origin === "hugging-face";
 }
@@ -150,7 +150,7 @@ async function link(from: string, to: string): Promise<boolean> {
     await Deno.link(await Deno.realPath(from), to);
     return true;
   } catch {
-    // Another file system, one without hard links, or a file of somebody else's.
+    // Another file system, one without hard links, or another user's file.
     return false;
   }
 }

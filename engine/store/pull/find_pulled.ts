@@ -8,8 +8,8 @@ import {
 } from "../mod.ts";
 
 /**
- * The name of a model that a pull of this reference gave, by the records: nobody is asked, so it may be
- * older than what its source has now.
+ * The name of a model that a pull of this reference gave, by the records: no server is asked, so it may be older than
+ * what its source has now.
  *
  * @returns Undefined where there is none.
  */

@@ -8,7 +8,7 @@ import {
   translateOllama,
 } from "../../gguf/mod.ts";
 
-/** A file of a model and its beginning. */
+/** A file of a model and its first bytes. */
 export interface NamedHead {
   /** What to call it in errors. */
   readonly path: string;

@@ -79,7 +79,7 @@ export async function holdsFile(
 }
 
 /**
- * Fails where a name is taken by a model that another source gave, or somebody put there.
+ * Fails where a name is taken by a model from another source, or by a file that a user put there.
  *
  * @throws {M40Error} `invalid_request`
  */
@@ -236,7 +236,7 @@ export async function link(from: string, to: string): Promise<void> {
   }
 }
 
-/** The folder that a model is put together in, by whoever has its lock. */
+/** The folder that a model is put together in, by the holder of its lock. */
 export function stagingFolder(directory: string, name: string): string {
   return join(directory, PARTIAL_FOLDER, name + STAGING);
 }

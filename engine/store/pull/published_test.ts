@@ -1,4 +1,4 @@
-// Repositories with the names of files that people publish, companions beside models: which file is taken.
+// Repositories with the names of files that people publish, with companions of models: which file is taken.
 import { assertEquals, assertLess, assertMatch, assertRejects } from "@std/assert";
 import { M40Error } from "../../errors.ts";
 import { pull } from "./mod.ts";
@@ -65,7 +65,7 @@ const PUBLISHED: readonly Published[] = [
     "": "Ornith-1.5-9B-MTP-IQ2_M.gguf",
     ":BF16": /mmproj-Ornith-1\.5-9B-BF16\.gguf.* projector/,
   }],
-  // Nothing in the names tells: the quantisation is the same, or there is none.
+  // Nothing in the names shows it: the quantisation is the same, or there is none.
   ["google/gemma-4-26B-A4B-it-qat-q4_0-gguf", {
     "gemma-4-26B_q4_0-it.gguf": "model",
     "gemma-4-26B-vision_q4_0.gguf": "projector",

@@ -290,7 +290,7 @@ Deno.test("pull: what fails for a moment is asked for again, what takes too long
     assertEquals((await pull("hf.co/a/b")).outcome, "fetched");
     server.intercept = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
     await assertRejects(() => pull("hf.co/a/b"), M40Error, "429, too many requests");
-    // A port at which nobody listens.
+    // A port without a listener.
     Deno.env.set("HF_ENDPOINT", "http://127.0.0.1:1");
     await assertRejects(() => pull("hf.co/a/b"), M40Error, "cannot be reached");
     for (const wrong of ["x", "file:///", "http://a:b@c/"]) {

@@ -24,7 +24,7 @@ export interface PullOptions {
   readonly name?: string;
   /** The quantisation, where the name does not say it. */
   readonly quantisation?: string;
-  /** The device that it shall fit on; auto unless told. */
+  /** The device that it shall fit on; default auto. */
   readonly device?: string;
   readonly kvType?: KvType;
   /** Whether it is to run on this machine: else, without a GPU here, a Tesla M40 is what it must fit on. */

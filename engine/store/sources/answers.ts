@@ -10,7 +10,7 @@ import { checkRedirect } from "./redirects.ts";
 
 /** What is asked for. */
 export interface Question {
-  /** What the answer is, as it completes "… cannot be had". */
+  /** What the answer is, as it completes "… is not available". */
   readonly what: string;
   /** Sent to the URL's own origin; along a redirect to another one, those of {@link PUBLIC_HEADERS} alone. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -84,7 +84,7 @@ async function askOnce(url: URL, question: Question): Promise<Answer> {
   }
 }
 
-/** What says which answer is wanted, and nothing of who asks: files mostly are at another origin. */
+/** What says which answer is wanted, and nothing of the client: files mostly are at another origin. */
 const PUBLIC_HEADERS = ["accept", "accept-encoding", "range"];
 
 function withoutSecrets(headers: Question["headers"] = {}): Record<string, string> {

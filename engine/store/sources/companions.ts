@@ -1,5 +1,5 @@
 /**
- * Which of a repository's files are no models but lie beside them, by the beginnings of their headers.
+ * Which of a repository's files are no models but companions, by the first bytes of their headers.
  *
  * @module
  */
@@ -26,13 +26,13 @@ export interface Identified {
 }
 
 /**
- * The companions among variants that have to be told apart: those of one quantisation, and those with the name
+ * The companions among variants that have to be distinguished: those of one quantisation, and those with the name
  * of a companion, unless that is how all are named. What cannot be looked at counts as a model.
  *
  * @param variants Those that matter.
  * @param repository All that there are.
  * @param fileOf The first file of a variant, for a request.
- * @throws {DownloadError} Where the server lets nobody in (401, 403): then the model's file is as closed.
+ * @throws {DownloadError} Where the server refuses access (401, 403): then the model's file is as closed.
  */
 export async function findCompanions(
   variants: readonly Variant[],

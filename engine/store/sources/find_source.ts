@@ -37,7 +37,7 @@ async function findAtUrl({ url }: UrlReference, signal?: AbortSignal): Promise<S
     maxBytes: 0,
     signal,
   });
-  // What is signed for GET refuses HEAD, and others do not know it: whether there is a file, fetching tells.
+  // What is signed for GET refuses HEAD, and others do not know it: fetching shows whether there is a file.
   const length = Number(answer.headers.get("Content-Length") ?? NaN);
   const bytes = answer.status === 200 && Number.isSafeInteger(length) && length > 0
     ? length

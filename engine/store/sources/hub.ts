@@ -92,7 +92,7 @@ export async function findOnHub(reference: HubReference, signal?: AbortSignal): 
     title: reference.alias?.names[0] ?? `hf.co/${snapshot.id}`,
     choices,
     others: variants.filter((variant) => !chosen.has(variant)),
-    // The files of gated repositories are listed for everybody, and given to those who were let in.
+    // The files of gated repositories are listed for everybody, and given to users with access.
     refusal: (status) => refusalOf(status, reference, snapshot),
     notes: [],
   };
@@ -245,7 +245,7 @@ function refusalOf(status: number, reference: HubReference, { headers }: Snapsho
   return refusal(status, reference, { hasToken, gated: status === 403 });
 }
 
-/** What to do where the Hub lets nobody in, or not with this token; undefined for other statuses. */
+/** What to do where the Hub refuses access, in general or with this token; undefined for other statuses. */
 function refusal(
   status: number,
   { owner, repository }: HubReference,
@@ -258,7 +258,7 @@ function refusal(
   return new M40Error(
     "io",
     !hasToken
-      // The Hub answers 401 both where there is nothing and where somebody has to sign in.
+      // The Hub answers 401 both where there is nothing and where the user has to sign in.
       ? `${what} cannot be had without a token (${status}): it is gated or private, or does not exist. ` +
         `To be let in ${terms}, make a token at ${tokens}, and set HF_TOKEN to it.`
       : gated

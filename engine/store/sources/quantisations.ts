@@ -11,7 +11,7 @@ export interface ListedFile {
   /** Where it lies in the repository, with slashes. */
   readonly path: string;
   readonly bytes: number;
-  /** In hexadecimal, where the source tells. */
+  /** In hexadecimal, where the source gives it. */
   readonly sha256?: string;
 }
 
@@ -129,7 +129,7 @@ export function canonical(quantisation: string): string {
   return quantisation.toUpperCase().replace(/^FP(?=\d)/, "F");
 }
 
-/** The models among a repository's files, and what lies beside them (`companions.ts`); first what is preferred. */
+/** The models among a repository's files, and their companions (`companions.ts`); the preferred ones first. */
 export function variantsOf(files: readonly ListedFile[]): Variant[] {
   const groups = new Map<string, { stem: string; count: number; parts: Map<number, ListedFile> }>();
   for (const file of files) {

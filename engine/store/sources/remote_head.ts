@@ -5,7 +5,7 @@ import { ask } from "./answers.ts";
 /** Pieces that a header is asked for in, in bytes. */
 const PIECE = 2 ** 20;
 
-/** The beginning of a file by requests of ranges, for looking at files that may not be fetched. */
+/** The start of a file by requests of ranges, for looking at files that may not be fetched. */
 export function remoteHead({ url, headers, bytes }: RemoteFile, signal?: AbortSignal): RemoteHead {
   return {
     bytes,
@@ -29,7 +29,7 @@ export function remoteHead({ url, headers, bytes }: RemoteFile, signal?: AbortSi
             answer.status,
           );
         }
-        // A server that does not do ranges begins at the beginning.
+        // A server that does not do ranges starts at the first byte.
         const part = answer.status === 200 ? answer.body.subarray(start) : answer.body;
         const count = Math.min(part.length, length);
         into.set(part.subarray(0, count), filled);
@@ -42,7 +42,7 @@ export function remoteHead({ url, headers, bytes }: RemoteFile, signal?: AbortSi
 }
 
 /**
- * What a file that is elsewhere is, by its first bytes; undefined for a model, and for what they do not tell.
+ * What a file that is elsewhere is, by its first bytes; undefined for a model, and where they do not show it.
  *
  * @param isPart Whether its name says that it is one of several files.
  * @throws {M40Error} Where its server does not answer as it should; {@link DownloadError} with the status.

@@ -3,7 +3,7 @@ import type { RemoteFile } from "../download/mod.ts";
 import type { ModelRecord } from "../record.ts";
 import type { Variant } from "./quantisations.ts";
 
-/** What comes with a model beside its files. */
+/** What comes with a model in addition to its files. */
 export type Extras = Pick<ModelRecord, "template" | "system" | "messages" | "parameters">;
 
 /** One model that a source has, ready to be fetched. */
