@@ -7,7 +7,9 @@ import { describeCommands } from "../../cli/completion/described.ts";
 import { has, linesInBash, linesInFish, linesInZsh } from "../fixtures/completing_shells.ts";
 import { hasScript, Home, m40, TINY } from "../fixtures/cli_program.ts";
 
-/** Names that a shell would take for something else, were they expanded; a store has none of them, scripts bear them. */
+/**
+ * Names that a shell would take for something else, were they expanded; a store has none of them, scripts bear them.
+ */
 const HOSTILE = ["two words", "$(touch expanded)", "a'b", "x;y"];
 
 const commands = await describeCommands(COMMANDS);
@@ -30,7 +32,7 @@ async function prepared(home: Home): Promise<string> {
   return folder;
 }
 
-/** What is typed, and the line's words with all that is offered in the place of the last. */
+/** The typed line, and the line's words with all candidates for the last. */
 const CASES: readonly (readonly [typed: string, words: readonly string[]])[] = [
   ["m40 ser", ["serve"]],
   ["m40 --ver", ["--version"]],

@@ -87,7 +87,7 @@ function onScreen(name: string, test: (home: Home) => Promise<void>): void {
   });
 }
 
-/** The tokens of the prompt that `--verbose` tells of. */
+/** The tokens of the prompt that `--verbose` reports. */
 function promptTokens(screen: string): number {
   const match = screen.match(/(\d+) tokens of prompt/);
   assert(match, screen);

@@ -95,7 +95,7 @@ Deno.test("m40 run --mcp: a model that calls tools without end has to answer aft
   const { stdout, stderr, code } = await m40(at.home, [...at.words, "--mcp-rounds", "3", "Hello?"]);
   assertEquals(code, 0, stderr);
   assertEquals(stderr.match(/it__say \{\}/g)?.length, 3);
-  // Tools are no longer told of, so what it says is text.
+  // Tools are no longer announced, so what it says is text.
   assertEquals(stdout, call);
 });
 

@@ -34,8 +34,8 @@ async function readSlowly(child: Deno.ChildProcess): Promise<string> {
 }
 
 /**
- * A port that is free, below those that connections get for themselves: one that asks for such a port
- * until somebody listens there might get it as its own, and be connected with itself.
+ * A port that is free, below those that connections get for themselves: a client that asks for such a port until there
+ * is a listener might get it as its own, and be connected with itself.
  */
 function freePort(): number {
   for (;;) {

@@ -154,7 +154,7 @@ Deno.test("m40 serve: a second signal ends it at once, although an answer runs",
   const reader = response.body!.getReader();
   assertEquals((await reader.read()).done, false);
   server.child.kill("SIGINT");
-  // The first signal has been taken when nobody new is let in.
+  // The first signal has been taken when no new request is admitted.
   for (let status = 200; status !== 503;) {
     const ready = await fetch(`${server.url}/ready`);
     await ready.body?.cancel();

@@ -1,5 +1,5 @@
 // Clients as their registries have them, unchanged, against `m40 serve`. Where one cannot be installed, its test is
-// left out, and why is said. Each stands for a fault that official clients do not show: what it is stands beside it.
+// left out, and why is said. Each stands for a fault that official clients do not show: its version is next to it.
 import { assertEquals } from "@std/assert";
 import { join } from "@std/path";
 import { failureOf, pythonWith } from "../fixtures/official_clients.ts";
@@ -14,7 +14,7 @@ interface Client {
   readonly name: string;
   /** What it fails of, where a server does not do as others do. */
   readonly shows: string;
-  /** Installs it; gives how it is run, or undefined where it cannot be had. */
+  /** Installs it; returns how it is run, or undefined where it is not available. */
   readonly install: () => Promise<Run | undefined>;
 }
 
@@ -116,7 +116,7 @@ const CLIENTS: readonly Client[] = [
   },
 ];
 
-/** A program beside packages of npm. */
+/** A program next to packages of npm. */
 async function node(program: string, packages: readonly string[]): Promise<Run | undefined> {
   const folder = await npmWith(packages, program);
   if (folder === undefined) return undefined;
@@ -180,7 +180,7 @@ async function codex(): Promise<Run | undefined> {
   };
 }
 
-/** Runs a program in a folder; gives what it said where it failed, or cannot be had. */
+/** Runs a program in a folder; returns what it said where it failed, or is not available. */
 async function inFolder(
   cwd: string,
   [program, ...args]: readonly string[],

@@ -10,7 +10,7 @@ import { failureOf } from "../fixtures/official_clients.ts";
 export const HERE = import.meta.dirname!;
 
 /**
- * A folder with packages of npm and a program beside them; undefined, and a message, where they cannot be had.
+ * A folder with packages of npm and a program next to them; undefined, and a message, where they are not available.
  *
  * @param program A file of the folder `javascript`, if any.
  */

@@ -1,4 +1,4 @@
-// Who may ask: keys, the hosts that a local server answers to, and web pages of other origins.
+// Which clients may ask: keys, the hosts that a local server answers to, and web pages of other origins.
 import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import { M40Error } from "../../engine/mod.ts";
 import { createApp } from "../../server/mod.ts";

@@ -53,7 +53,7 @@ Deno.test("every answer and every event is as /openapi.json says, no field more"
   await using server = await startServer({ path: file.path, engine: { kvKvBlocks: 64 } });
   for (const operation of OPERATIONS) {
     const { path, answer, events } = operation;
-    // There is one model for good; tests/server/models_test.ts has others.
+    // There is one permanent model; tests/server/models_test.ts has others.
     if (path.endsWith("/unload")) continue;
     // tests/server/page_test.ts has them.
     if (path.startsWith("/m40/page/")) continue;
@@ -337,7 +337,7 @@ Deno.test("--cors: answers, streams and errors carry the headers; a key is neede
     // tests/server/openai_test.ts has what its client reads of them.
     assertMatch(headers.get("access-control-expose-headers")!, /Retry-After.*X-M40-Prefix/);
   }
-  // What is told to nobody's page must not be kept for one.
+  // What no page may read must not be cached for one.
   const none = await fromPage(server, "GET", "/v1/models", key);
   assertEquals([none.status, none.headers.get("access-control-allow-origin")], [200, null]);
   assertMatch(none.headers.get("vary")!, /Origin/i);

@@ -145,7 +145,7 @@ Deno.test("a body in chunks of one byte takes no memory for each of them", async
   assertEquals([length, body.complete], [count, true]);
   assert(pieces * 10 < count, `${pieces} pieces`);
 
-  // Who reads a body keeps its bytes, not its pieces: here all are the same array.
+  // A reader of a body keeps its bytes, not its pieces: here all are the same array.
   const text = `{"a":"${"0123456789".repeat(1000)}"}`;
   const one = new Uint8Array(1);
   let next = 0;

@@ -210,7 +210,7 @@ Deno.test("a client that leaves while its template runs starts no generation", a
 
 Deno.test("a chat's deadline is 504, or an event after what was drawn", async () => {
   await using server = await startChat({ contextLength: 65_536, app: { timeoutMs: 400 } });
-  // The template's thread is there, so that the deadline passes while tokens are drawn.
+  // The template's thread is there, so that the deadline passes while tokens are sampled.
   await server.engine.chat!.prompt({ messages: [{ role: "user", content: "Hello" }] });
   const body = { messages: HELLO, max_tokens: 60_000, ...NO_END };
   const error = await readError(await server.post(CHAT, body), 504);

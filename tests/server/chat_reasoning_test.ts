@@ -1,4 +1,4 @@
-// A model's reasoning in a chat's answer: told apart, left in, and ended by a budget.
+// A model's reasoning in a chat's answer: separated, left in, and ended by a budget.
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import {
   CHAT,

@@ -14,7 +14,7 @@ import {
   usageOf,
 } from "../fixtures/server_fixture.ts";
 
-/** Drawn with all chances open. */
+/** Sampled with all chances open. */
 const RANDOM = { prompt: "Hello", max_tokens: 8, temperature: 1.5, seed: 3 };
 
 async function complete(server: TestServer, body: unknown): Promise<Completion> {
@@ -82,13 +82,13 @@ Deno.test("echo with logprobs gives the prompt's tokens theirs, as the model eva
   await using server = await startServer({ engine: { parallel: 2 } });
   const { engine } = server;
   const { tokenizer } = engine;
-  // With an end token and a part of a character in its midst.
+  // With an end token and a part of a character in the middle.
   const text = "Hello world é</s> and 世界";
   const encoded = tokenizer.encode(text, { parseSpecial: true });
   for (const prompt of [text, encoded]) {
     const body = { prompt, max_tokens: 6, ...NO_END };
     const plain = await complete(server, { ...body, logprobs: 2 });
-    // As many as vLLM tells.
+    // As many as vLLM reports.
     const most = await complete(server, { ...body, logprobs: 20 });
     const { top_logprobs: many } = most.choices[0].logprobs!;
     assert(many.every((top) => Object.keys(top!).length > 15), "not 20 of each token");

@@ -43,7 +43,7 @@ Deno.test("a request whose deadline passes in the queue is told so, and gives up
   const error = await readError(await server.post("/v1/completions", ENDLESS), 504);
   assertMatch(error.message, /still waiting for its turn/);
   assertEquals(server.engine.status().waiting, 0);
-  // The head of a stream is out before its turn comes: it is told by an event.
+  // The head of a stream is out before its turn comes: an event reports it.
   const stream = await server.post("/v1/completions", { ...ENDLESS, stream: true });
   assertEquals(stream.status, 200);
   const event = await stream.text();
@@ -100,7 +100,7 @@ Deno.test("the engine's deadline ends a generation with what was drawn before, a
   const engine = await Engine.load(path, { device: "cpu", threads: 1 });
   const reports: GenerationReport[] = [];
   engine.observer = { generation: (report) => reports.push(report) };
-  // A millisecond is over before 100 tokens are drawn.
+  // A millisecond is over before 100 tokens are sampled.
   const generation = engine.generate({
     prompt: [5],
     maxTokens: 100,

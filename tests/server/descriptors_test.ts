@@ -29,7 +29,7 @@ async function health(port: number): Promise<void> {
   await client.until(/^HTTP\/1\.1 200 [^]*"status":"ok"/);
 }
 
-// By itself the server has no more connections than descriptors; told to, it runs out of them.
+// By itself the server has no more connections than descriptors; with this option it runs out of them.
 for (const args of [[], ["--max-connections", "1000"]]) {
   const how = args.length === 0 ? "few descriptors" : "more connections than descriptors";
   Deno.test(
@@ -43,7 +43,7 @@ for (const args of [[], ["--max-connections", "1000"]]) {
         silent.push(await RawClient.connect(server.port, i % 2 === 0 ? "" : GET.slice(0, 20)));
       }
       await health(server.port);
-      // Many more than the listener's own queue has places for.
+      // Many more than the listener's own queue has room for.
       for (let i = 0; i < 2000; i++) {
         silent.push(await RawClient.connect(server.port));
         if (silent.length > 300) silent.shift()!.close();

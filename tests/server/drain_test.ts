@@ -14,7 +14,7 @@ import {
 
 const GET = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/** Two seconds of work: tokens that a slow machine draws in a minute. */
+/** Two seconds of work: tokens that a slow machine samples in a minute. */
 const TOKENS = 6000;
 
 /** Starts `m40 serve` with a long context on a free port, and a stream of so many tokens. */

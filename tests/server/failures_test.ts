@@ -3,7 +3,7 @@ import { POISON, promptOf, until, withPoison } from "../fixtures/engine_fixture.
 import { BACKEND } from "../fixtures/device_harness.ts";
 import { startServer } from "../fixtures/server_fixture.ts";
 
-// What a client does to itself through HTTP, it does to nobody else.
+// What a client does to itself through HTTP, it does to no other client.
 
 const ENGINE = { device: BACKEND, parallel: 4 };
 

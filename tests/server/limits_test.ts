@@ -72,7 +72,7 @@ Deno.test("a connection that is not used again is closed", async () => {
 });
 
 Deno.test("a client that stops reading loses its connection, and what it asked for ends", async () => {
-  // Every event tells the model's name: soon there is more than the buffers on the way hold.
+  // Every event has the model's name: soon there is more than the buffers on the way hold.
   const app = { modelName: "m".repeat(20_000) };
   await using server = await startServer({ ...LONG, app, limits: { writeMs: 300 } });
   const body = { ...ENDLESS, logprobs: 0, stream: true };
@@ -99,7 +99,7 @@ Deno.test("when there are too many connections, the one gives way that was idle 
   assertMatch(await kept.rest(), /"status":"ok"[^]*}$/);
   await half.send(GET.slice(20));
   await half.until(/"status":"ok"/);
-  // Every silent connection makes way for the next; who asks is always answered.
+  // Every silent connection is closed for the next; a request is always answered.
   for (let i = 0; i < 100; i++) {
     using _silent = await RawClient.connect(server.port);
     const response = await fetch(server.url + "/health");

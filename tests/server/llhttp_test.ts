@@ -1,4 +1,5 @@
-// What the server's HTTP makes of bytes, beside Node's parser: it may refuse more, and never understands otherwise.
+// What the server's HTTP makes of bytes, compared with Node's parser: it may refuse more, and never understands
+// otherwise.
 import { assert, assertEquals } from "@std/assert";
 import { type Message, parseWithLlhttp } from "../fixtures/llhttp.ts";
 import { EchoServer, randomNumbers, randomRequest } from "../fixtures/raw_requests.ts";

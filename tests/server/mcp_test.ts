@@ -1,4 +1,4 @@
-// `/m40/mcp/tools` and `/m40/mcp/call`: tools of MCP servers for the server's own page, and for nobody else.
+// `/m40/mcp/tools` and `/m40/mcp/call`: tools of MCP servers for the server's own page, and for no other client.
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
 import { McpCallResult, McpToolList } from "../../server/mcp/routes.ts";
@@ -53,7 +53,7 @@ Deno.test("MCP over HTTP: tools are listed as chat completions take them, and ca
     content: "The arguments are not an object in JSON, as the tool wants them.",
     is_error: true,
   }]);
-  // The models do what they do beside.
+  // The models work as without it.
   const completion = await server.post("/v1/completions", { prompt: "a", max_tokens: 2 });
   assertEquals(completion.status, 200);
   await completion.body?.cancel();

@@ -66,7 +66,7 @@ Deno.test("GET /metrics counts requests and tokens, under m40's names and vLLM's
     return await (await server.post("/v1/completions", body)).json();
   };
   const { text } = (await ask({})).choices[0];
-  // Ended by a stop string, before as many tokens are drawn as were asked for.
+  // Ended by a stop string, before as many tokens are sampled as were asked for.
   const stopped = await ask({ stop: [[...text].find((character) => character !== "\uFFFD")] });
   assertEquals(stopped.choices[0].finish_reason, "stop");
   const stoppedTokens = stopped.usage.completion_tokens;
@@ -110,7 +110,7 @@ Deno.test("GET /metrics counts requests and tokens, under m40's names and vLLM's
   for (const [name, value] of Object.entries(expected)) {
     assertEquals(values.get(name), value, name);
   }
-  // The step that ran when the stop string was met has drawn one token more.
+  // The step that ran when the stop string was met has sampled one token more.
   const drawn = values.get("vllm:generation_tokens_total")!;
   assert([30, 31].includes(drawn - stoppedTokens), String(drawn));
   const steps = values.get("m40_steps_total")!;
@@ -193,7 +193,7 @@ Deno.test("the rate of tokens counts the last seconds only, and is 0 when nothin
     rate.step({ decodeTokens: 3 });
     now += 100;
   }
-  // 30 tokens a second; the second that has just begun is not whole.
+  // 30 tokens a second; the second that has just started is not whole.
   assert(Math.abs(rate.tokensPerSecond() - 30) < 3.5, String(rate.tokensPerSecond()));
   now += 5000;
   const half = rate.tokensPerSecond();
@@ -206,12 +206,12 @@ Deno.test("Retry-After grows with the queue and with what a request takes, from 
   const rate = new ServiceRate(() => 0);
   assertEquals(rate.retryAfterSeconds({ running: 4, waiting: 64 }), 1);
   for (let i = 0; i < 100; i++) rate.generation({ totalMs: 5000, queueMs: 3000 });
-  // Two seconds each, four at a time: 32 of 64 have been let in after 16 s.
+  // Two seconds each, four at a time: 32 of 64 have been admitted after 16 s.
   assertEquals(rate.retryAfterSeconds({ running: 4, waiting: 64 }), 16);
   assertEquals(rate.retryAfterSeconds({ running: 4, waiting: 8 }), 2);
   assertEquals(rate.retryAfterSeconds({ running: 4, waiting: 0 }), 1);
   assertEquals(rate.retryAfterSeconds({ running: 1, waiting: 1000 }), 60);
-  // Who never ran says nothing of how long running takes.
+  // A request that never ran says nothing of how long running takes.
   for (let i = 0; i < 100; i++) rate.generation({ totalMs: 0 });
   assertEquals(rate.retryAfterSeconds({ running: 4, waiting: 64 }), 16);
 });

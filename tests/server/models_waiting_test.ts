@@ -1,4 +1,4 @@
-// Several models behind one server: what those are told who wait for one, and what ends their waiting.
+// Several models behind one server: what waiting requests get, and what ends their waiting.
 import { assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
 import { openRequest, readError, readEvents, soon, until } from "../fixtures/server_fixture.ts";

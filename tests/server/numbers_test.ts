@@ -112,7 +112,7 @@ Deno.test("numbers of calls that come back, of tools and of variables stand in t
   );
   const { prompt } = JSON.parse(await answer(server, "/apply-template", `{${MODEL},${chat}}`));
   assertStringIncludes(prompt, `"arguments": ${PYTHON}`);
-  // The check itself: one digit less is told of.
+  // The check itself: one digit less is reported.
   const other = `{${MODEL},${few},${chat.replace("123456789,", "123456788,")}}`;
   const refused = await server.post("/v1/chat/completions", other);
   assertEquals(refused.status, 400);

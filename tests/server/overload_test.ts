@@ -1,4 +1,5 @@
-// Clients that read slowly, bodies that come slowly, and a server that stands still: who suffers, and who does not.
+// Clients that read slowly, bodies that come slowly, and a server that stands still: which clients suffer, and which do
+// not.
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import {
   NO_END,
@@ -68,7 +69,7 @@ Deno.test("refused clients that do not read keep nobody from being told", async 
   for (const client of refused) client.close();
 });
 
-/** Reads answers all the time, an answer in 60 ms at most; gives how many began before the end. */
+/** Reads answers all the time, an answer in 60 ms at most; returns how many started before the end. */
 async function readSlowly(client: RawClient): Promise<number> {
   let begun = 0;
   try {
@@ -84,8 +85,8 @@ async function readSlowly(client: RawClient): Promise<number> {
 }
 
 Deno.test("an answer that is read too slowly ends, one that is read fast enough does not", async () => {
-  // Reading goes on all the time, and takes several times as long as the server waits in any case: only the
-  // rate tells.
+  // Reading goes on all the time, and takes several times as long as the server waits in any case: only the rate shows
+  // it.
   const asked = DOCS.repeat(79) + DOCS.replace("\r\n", "\r\nConnection: close\r\n");
   for (const [writeBytesPerSecond, served] of [[1e12, false], [1, true]] as const) {
     const limits = { writeMs: 600, writeBytesPerSecond };
@@ -110,7 +111,7 @@ Deno.test("bodies that come in part have a bounded memory together, which the sl
     for (let i = 0; i < 8; i++) {
       slow.push(await RawClient.connect(server.port, part(path, 200_000)));
     }
-    // Four have room; the first of all are told.
+    // Four have room; the first of all are refused.
     for (const client of slow.slice(0, 4)) {
       const text = await client.rest();
       assertMatch(text, /^HTTP\/1\.1 5(03|29) [^]*bodies[^]*1000000/i, path);
@@ -131,7 +132,7 @@ Deno.test("bodies that come in part have a bounded memory together, which the sl
     await client.until(/^HTTP\/1\.1 200 [^]*"completion_tokens":2/);
     client.close();
   }
-  // A body alone that is longer than all may be is told the same.
+  // A single body that is longer than all may be gets the same.
   const alone = await server.post("/v1/completions", { ...SHORT, user: "x".repeat(1_100_000) });
   assertEquals((await readError(alone, 503)).code, "too_many_bodies");
 });

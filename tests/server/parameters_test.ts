@@ -14,7 +14,7 @@ import {
   usageOf,
 } from "../fixtures/server_fixture.ts";
 
-/** Drawn with all chances open, so that equal texts are drawn alike. */
+/** Sampled with all chances open, so that equal texts are sampled alike. */
 const RANDOM = { prompt: "Hello", max_tokens: 12, temperature: 2 };
 
 /** The texts of the answer to a body; one that is text is sent as it is. */

@@ -1,4 +1,7 @@
-/** What a server does for a load balancer in front of several: names of prompts, notice of its end, agent checks, held streams. */
+/**
+ * What a server does for a load balancer in front of several: names of prompts, notice of its end, agent checks, held
+ * streams.
+ */
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import { FixedModel } from "../../server/models/fixed_model.ts";
 import { agentLine, serveAgentCheck } from "../../server/mod.ts";
@@ -155,7 +158,7 @@ Deno.test("an agent check reads how much a server can take, and that it is about
   draining = true;
   assertEquals(await ask(), "down #draining\n");
   draining = false;
-  // Checks that leave before they are told, and any number of them, keep nobody from the next.
+  // Checks that leave before their answer, and any number of them, do not block the next.
   for (let i = 0; i < 50; i++) (await Deno.connect({ port: agent.port })).close();
   assertMatch(await ask(), /^up \d+%\n$/);
   for (const client of clients) client.close();

@@ -9,7 +9,10 @@ const SCHEMA = { type: "object", properties: { a: { const: 1 } }, required: ["a"
 const OPEN = { ...SCHEMA, additionalProperties: true };
 const CLOSED = { ...SCHEMA, additionalProperties: false };
 
-/** Tokens with a brace that closes: whoever may write another member does, as these are as good as forbidden. */
+/**
+ * Tokens with a brace that closes: any client that may write another member may write these, as they are as good as
+ * forbidden.
+ */
 function noBraces({ engine: { tokenizer } }: TestServer): Record<string, number> {
   const tokens = Array.from({ length: tokenizer.vocabSize }, (_, token) => token)
     .filter((token) => /\}|^<0x7D>$/.test(tokenizer.tokenText(token)));

@@ -374,7 +374,7 @@ Deno.test("a gap's prompt is shortened from its far ends: files first, then the 
     begun: [9],
     fim,
   };
-  // One that begins, one that was begun, and three between the parts.
+  // One that starts, one that was started, and three between the parts.
   const lengths = (most: number, more: Partial<typeof prompt> = {}) => {
     const short = shorten({ ...prompt, ...more }, most);
     assert(gapTokens(short).length <= Math.max(most, 5), `${most}`);

@@ -1,4 +1,4 @@
-// What a tool gave that is no text, in every dialect: it is told of, and the conversation goes on.
+// What a tool gave that is no text, in every dialect: it is named, and the conversation goes on.
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import {
   MESSAGES,

@@ -211,7 +211,7 @@ Deno.test("a call that was cut off is left out of the next turn's prompt, which 
   for (const content of [null, "So"]) {
     assertEquals(await promptOf([cut], content), await promptOf(undefined, content));
   }
-  // The whole one beside it stays.
+  // The whole one next to it stays.
   const whole = { id: "1", type: "function", function: { name: "now", arguments: "{}" } };
   const result = { role: "tool", tool_call_id: "1", content: "Noon" };
   assertEquals(await promptOf([whole, cut], null, result), await promptOf([whole], null, result));

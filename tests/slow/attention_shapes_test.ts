@@ -10,8 +10,8 @@ import {
 import { assertClose, Random, withDevice } from "../fixtures/device_harness.ts";
 
 // Attention of heads as models have them, at lengths about the borders of pages and of what kernels take at a
-// time: a prompt as a whole and in cuts, then tokens decoded alone, together and beside a prompt. Results are
-// compared with float64, and those of the same tokens bit for bit.
+// time: a prompt as a whole and in cuts, then tokens decoded alone, together and concurrently with a prompt. Results
+// are compared with float64, and those of the same tokens bit for bit.
 
 const F32 = 0;
 const F16 = 1;
@@ -147,7 +147,7 @@ for (
         const piece = Math.min(n, 1 + random.below(Math.max(100, n >> 2)));
         return piece === n ? [n] : [piece, ...pieces(n - piece)];
       };
-      // Each by itself, in pieces; the last one's prompt beside the first one's decoded tokens.
+      // Each by itself, in pieces; the last one's prompt concurrently with the first one's decoded tokens.
       const cut = await run(device, settings, rows, [
         ...all.slice(0, -1).flatMap((s) => pieces(lengths[s]).map((n): Steps[number] => [[s, n]])),
         ...(all.length > 1

@@ -86,7 +86,7 @@ function promptsOf(text: string): number {
   return text.match(/^>( |$)/gm)?.length ?? 0;
 }
 
-/** The prompt's tokens of each answer, as `--verbose` tells them. */
+/** The prompt's tokens of each answer, as `--verbose` reports them. */
 function promptTokens(text: string): number[] {
   return [...text.matchAll(/^(\d+) tokens of prompt/gm)].map(([, count]) => Number(count));
 }

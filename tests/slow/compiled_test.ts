@@ -16,7 +16,7 @@ Deno.test({
   ignore: !available,
   async fn() {
     await withProgram(async ({ folder, run }) => {
-      // Nothing of who made it.
+      // Nothing about the machine that built it.
       const bytes = new TextDecoder("latin1").decode(await Deno.readFile(join(folder, "m40")));
       const cache = Deno.env.get("DENO_DIR") ?? join(Deno.env.get("HOME")!, ".cache/deno");
       assert(!bytes.includes(cache), `${cache} is in the executable`);

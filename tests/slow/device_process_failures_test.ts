@@ -12,7 +12,7 @@ import { BACKEND } from "../fixtures/device_harness.ts";
 import { asking, cardOf, collect, GOLDEN, promptOf } from "../fixtures/engine_fixture.ts";
 import { childrenOf, endOf, lives } from "../fixtures/process_table.ts";
 
-// The device's process is ended, stopped or told to go at every moment: what was asked of it fails with the
+// The device's process is ended, stopped or asked to end at every moment: what was asked of it fails with the
 // reason, and nothing of it is left.
 
 const OPTIONS = { device: BACKEND, threads: 1, deviceProcess: true };
@@ -92,13 +92,13 @@ Deno.test("SIGKILL in the midst of a run fails it, and what it drew before is ke
     const error = await (async () => {
       for await (const { tokens } of engine.generate(request)) {
         got.push(...tokens.map(({ token }) => token));
-        // The first was a prompt's. Tokens that came before the end are still told of after it.
+        // The first was a prompt's. Tokens that came before the end are still delivered after it.
         if (killed || engine.status().runs === runs || got.length < 2) continue;
         killed = true;
         Deno.kill(process, "SIGKILL");
       }
     })().catch((error) => error);
-    // Where this thread had to wait for a processor, all may have been drawn.
+    // Where this thread had to wait for a processor, all may have been sampled.
     const hit = error !== undefined && got.length < expected.length;
     if (hit) {
       assertLost(error, /^a run: the device's process was ended by signal 9/);

@@ -60,7 +60,7 @@ Deno.test(`download: killed ${KILLS} times at random moments, it leaves the righ
     };
     let done = false;
     while (!done && kills < KILLS) {
-      // Some at the very beginning, some when it is all there and only has to be put into its place.
+      // Some at the very start, some when it is all there and only has to be moved into place.
       const killAfterMs = Math.random() < 0.3 ? Math.random() * 30 : Math.random() * 400;
       done = await download(killAfterMs);
       if (!done) kills++;

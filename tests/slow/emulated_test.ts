@@ -10,7 +10,7 @@ import { ENGINE_SUITE, SUITE } from "../fixtures/suite.ts";
 // its own, since the sanitizer has to be there before anything else is loaded.
 
 /**
- * Those whose kernels' threads have most to tell each other are run from the last thread to the first, too: without the
+ * Those whose kernels' threads exchange most are run from the last thread to the first, too: without the
  * sanitizers, which see to every access in the other order. Most of them are in ../emulated_test.ts, which does nothing
  * else; these take longer. The one that takes longest comes first, so that no processor has nothing to do in the end.
  */
@@ -37,8 +37,8 @@ const RESIDENT = [
 ];
 
 /**
- * Those of them that take long with the sanitizers: the bodies in them are seen by these where launches run them, and what
- * is around the bodies in the others.
+ * Those of them that take long with the sanitizers: the bodies in them are seen by these where launches run them, and
+ * what is around the bodies in the others.
  */
 const LONG = [
   "tests/kernels/golden_test.ts",
@@ -50,8 +50,8 @@ const LONG = [
 ];
 
 /**
- * Those of the whole engine, whose kernels are sanitized by the files that compute, and what the library does around them by
- * those that only an emulated device can be had for: here without the sanitizers, which take five times as long.
+ * Those of the whole engine, whose kernels are sanitized by the files that compute, and what the library does around
+ * them by those that only an emulated device allows: here without the sanitizers, which take five times as long.
  */
 const ENGINE = [
   ...ENGINE_SUITE,
@@ -60,7 +60,7 @@ const ENGINE = [
   "tests/engine/row_split_test.ts",
 ];
 
-/** Those that only an emulated device can be had for, and of what is between devices and processes. */
+/** Those that only an emulated device allows, and of what is between devices and processes. */
 const EMULATED = [
   "tests/kernels/emulated/device.ts",
   "tests/kernels/emulated/devices.ts",
@@ -134,7 +134,9 @@ Deno.test("the CUDA sources compile for the CPU, with the sanitizers", options, 
   await environment;
 });
 
-/** What makes the long ones shorter: with longer contexts and more ways to cut an answer threads do the same more often. */
+/**
+ * What makes the long ones shorter: with longer contexts and more ways to cut an answer threads do the same more often.
+ */
 const SHORTER = {
   M40_ATTENTION_TOKENS: "1300",
   M40_BATCHED_TOKENS: "40",

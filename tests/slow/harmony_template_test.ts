@@ -63,7 +63,7 @@ const TYPES = {
 Deno.test("the built-in template of gpt-oss writes what openai-harmony writes", async () => {
   const python = await pythonWith("openai-harmony==0.0.8");
   if (python === undefined) return;
-  // The package reads its vocabulary from a folder that it is told of; gpt-tokenizer brings the file.
+  // The package reads its vocabulary from a given folder; gpt-tokenizer brings the file.
   const folder = await vocabulary();
   if (folder === undefined) return;
   const requests = { types: TYPES, ...REQUESTS };

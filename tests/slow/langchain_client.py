@@ -64,7 +64,7 @@ for method in ("json_schema", "function_calling"):
     answer = chat(max_tokens=200).with_structured_output(Answer, method=method, strict=True).invoke(asked)
     assert isinstance(answer, Answer), answer
 
-# It sends tokens, where it is not told otherwise.
+# It sends tokens by default.
 vectors = OpenAIEmbeddings(base_url=base_url, model=model, api_key=key, check_embedding_ctx_length=False)
 first, second = vectors.embed_documents(["Hello", "there"])
 assert len(first) == len(second) > 8 and vectors.embed_query("Hello") == first

@@ -74,7 +74,7 @@ Deno.test({
     const load = new BalancedLoad();
     load.begin(cluster.url, 8);
     const nothingLost = () => assertEquals(load.failures, []);
-    /** What a process had begun to answer is lost with it, and nothing else. */
+    /** What a process had started to answer is lost with it, and nothing else. */
     const onlyBegunLost = () => {
       for (const { begun, reason } of load.failures.splice(0)) assert(begun, reason);
     };
@@ -99,7 +99,7 @@ Deno.test({
       async () => {
         const [{ pid, url }] = await cluster.processes();
         Deno.kill(pid, "SIGKILL");
-        // Clients that leave while it is begun anew do not have it taken for ready.
+        // Clients that leave while it is started again do not have it taken for ready.
         for (let i = 0; i < 8; i++) {
           const gone = fetch(`${cluster.url}/v1/models`, { signal: AbortSignal.timeout(250) });
           await gone.then((response) => response.body?.cancel()).catch(() => {});

@@ -1,6 +1,6 @@
 import { TestFiles } from "../fixtures/test_files.ts";
 
-// The tests of random cases once more: many more cases, begun from another seed where the test takes one.
+// The tests of random cases once more: many more cases, started from another seed where the test takes one.
 
 const FUZZ = { M40_FUZZ_CASES: "20000", M40_FUZZ_SEED: "2" };
 

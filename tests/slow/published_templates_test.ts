@@ -21,7 +21,7 @@ const NEED_MORE = ["fireworks-ai-llama-3-firefunction-v2.jinja"];
 const TOKENIZER = loadTokenizer(vocabularyMetadata([...BASIC, "▁"], {}));
 const TOOL = { name: "f", parameters: { type: "object", properties: { a: { type: "string" } } } };
 
-/** The templates of the package, by their files' names; undefined, and a message, where it cannot be had. */
+/** The templates of the package, by their files' names; undefined, and a message, where it is not available. */
 async function publishedTemplates(folder: string): Promise<Map<string, string> | undefined> {
   const python = await pythonWith("pip");
   if (python === undefined) return undefined;

@@ -72,7 +72,8 @@ for (const count of [1, 3]) {
       assert(again.stdout.includes("is there already"), again.stdout + again.stderr);
       old = wanted;
     }
-    // One that is killed as it gives up its lock leaves the lock's file, which holds nobody up: the pulls above came through.
+    // One that is killed as it gives up its lock leaves the lock's file, which blocks no process: the pulls above came
+    // through.
     const left = [...Deno.readDirSync(join(home.models, ".partial"))].map(({ name }) => name)
       .filter((name) => !name.endsWith(".lock"));
     assertEquals(left, [], "something is left behind");
@@ -88,7 +89,7 @@ function assertState(
 ): void {
   const [first] = Object.keys(wanted);
   if (state[first] === undefined) {
-    // In the middle of taking the place of another, which happens in parts.
+    // While it replaces another, which happens in parts.
     assert(Object.keys(wanted).length > 1 || Object.keys(old).length === 0, `nothing at ${when}`);
     return;
   }

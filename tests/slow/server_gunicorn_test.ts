@@ -17,7 +17,7 @@ const REQUESTS: Readonly<Record<string, string>> = {
   "chunked_07.http": "names with an underscore are names; it would make variables of them",
 };
 
-/** The folder with gunicorn's cases; undefined where they cannot be had. */
+/** The folder with gunicorn's cases; undefined where they are not available. */
 async function fetchCases(folder: string): Promise<string | undefined> {
   const run = async (command: string, args: string[]) => {
     try {

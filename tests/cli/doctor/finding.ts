@@ -25,7 +25,7 @@ export async function findOn(
   const root = await makeRoot(machine);
   const models = join(root, "models");
   await Deno.mkdir(models);
-  // A port that is free, unless somebody takes it in this moment.
+  // A port that is free, unless another program takes it now.
   const probe = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = probe.addr;
   probe.close();

@@ -1,6 +1,6 @@
 /**
- * A machine for tests of `m40 doctor`: folders in the places of /proc, /sys and /dev, and the emulated device with its
- * management library in the place of the GPU's.
+ * A machine for tests of `m40 doctor`: folders instead of /proc, /sys and /dev, and the emulated device with its
+ * management library instead of the GPU's.
  *
  * @module
  */
@@ -89,7 +89,7 @@ export async function takeEmulatedDriver(): Promise<Record<string, string>> {
     M40_EMULATION_TEMPERATURE: "41",
   };
   for (const [name, value] of Object.entries(variables)) Deno.env.set(name, value);
-  // This process has read LD_LIBRARY_PATH when it began: what is asked for by that name is now this one.
+  // This process read LD_LIBRARY_PATH when it started: what is asked for by that name is now this one.
   Deno.dlopen(join(variables.LD_LIBRARY_PATH, "libnvidia-ml.so.1"), {
     nvmlInit_v2: { parameters: [], result: "i32" },
   });

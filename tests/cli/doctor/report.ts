@@ -14,7 +14,7 @@ import { startServer } from "../../fixtures/server_fixture.ts";
 
 const variables = await takeEmulatedDriver();
 
-/** A user whose name, keys and addresses are planted wherever the program could come upon them. */
+/** A user with planted names, keys and addresses wherever the program could find them. */
 async function plantedHome() {
   const home = await Home.make();
   const own = join(home.path, "gwendolyn");

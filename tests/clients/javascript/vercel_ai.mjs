@@ -51,7 +51,7 @@ for (const [name, model] of Object.entries(models)) {
   // Anthropic's provider asks by a tool, whose grammar has the model say something else than the script.
   assert.equal(typeof object.name, "string", name);
 }
-// It sends strict, beside a format that is Zod's own.
+// It sends strict, in addition to a format that is Zod's own.
 for (const model of [models.responses, models.chat, models.compatible]) {
   const schema = z.object({ id: z.nanoid() });
   const { object } = await generateObject({ model, schema, prompt: "Who?#", maxRetries: 0 });

@@ -206,7 +206,7 @@ Deno.test("a deadline that passes is 504 timeout_error, which clients do not sen
 
 Deno.test("an error in a stream is the event error, with the stream's request id, and its end", async () => {
   await using server = await startChat({ contextLength: 65_536, app: { timeoutMs: 1000 } });
-  // The template's thread is there, so that the deadline passes while tokens are drawn.
+  // The template's thread is there, so that the deadline passes while tokens are sampled.
   await server.engine.chat!.prompt({ messages: [{ role: "user", content: "Hello" }] });
   const response = await server.post(
     MESSAGES,

@@ -395,7 +395,7 @@ Deno.test("a client that leaves ends its pull, and the next one goes on where it
     const client = await openRequest(server.port, "/api/pull", { model: "tiny" });
     await until("it is fetched", () => held > 0);
     client.close();
-    // Whoever pulls a model has its lock.
+    // A process that pulls a model has its lock.
     await until("the lock is free", () => {
       try {
         return ![...Deno.readDirSync(join(models, ".partial"))].some(({ name }) =>

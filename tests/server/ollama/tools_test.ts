@@ -7,7 +7,7 @@ import { HELLO, startChat } from "../../fixtures/server_chat_fixture.ts";
 import { MODEL, type TestServer } from "../../fixtures/server_fixture.ts";
 import { checkCall, TIME, WEATHER } from "../../fixtures/weather_tool.ts";
 
-/** Tells tools and results as a template of a model does that knows them. */
+/** Shows tools and results as the template of a model does that knows them. */
 const TEMPLATE = "{% for t in tools or [] %}T:{{ t.function | tojson }}\n{% endfor %}" +
   "{% for m in messages %}{{ m.role[0] }}{{ m.name or '' }}:{{ m.content or '' }}" +
   "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function | tojson }}</tool_call>{% endfor %}\n{% endfor %}" +

@@ -138,7 +138,7 @@ const check = checkOf({
   },
 });
 
-// Few where nobody asks for more: tests/slow has more of them.
+// Few by default: tests/slow has more of them.
 const CASES = Deno.env.has("M40_FUZZ_CASES") ? MANY : 600;
 
 Deno.test(`fuzz: ${CASES} mutated bodies are answered with 2xx or 4xx in the shape of OpenAI's responses`, async () => {

@@ -155,7 +155,7 @@ Deno.test("results go back as items or after the response before, and reach the 
 Deno.test("several calls of one answer are items one after another, and so are their results", async () => {
   await using server = await startCaller();
   let made: ResponseObject | undefined;
-  // What a model draws decides whether it calls once more.
+  // What a model samples decides whether it calls once more.
   for (let seed = 1; seed <= 20; seed++) {
     made = await respond(server, { ...CALLING, tools: [DICE], parallel_tool_calls: true, seed });
     if (callsOf(made).length > 1) break;
@@ -207,7 +207,7 @@ Deno.test("a custom tool is called with a text, whole and streamed alike, and go
   const logit_bias = { [quote.tokens.at(-1)]: 5 };
   const more = { ...CALLING, tools: [PATCH], max_output_tokens: 150, logit_bias };
   let calls = 0;
-  // What a model draws decides how long its text is, and whether it is whole.
+  // What a model samples decides how long its text is, and whether it is whole.
   for (let seed = 1; seed <= 12; seed++) {
     const whole = await respond(server, { ...more, seed });
     const events = await responseEvents(server, { ...more, seed });
