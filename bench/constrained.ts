@@ -2,15 +2,15 @@
  * What it costs to hold answers to the tools of an agent: tokens a second of eight streams, free and constrained in
  * turn, with as many tokens each. Two kinds of answers:
  *
- * - calls: a model that writes calls as trained ones do. Nothing but the next token of a given call is left of what the
- *   grammar allows, so that a model of noise draws it; grammar, masks, guesses and steps are the real ones.
+ * - calls: a model that writes calls as trained ones do. Only the next token of a given call is left of what the
+ * grammar allows, so that a random model samples it; grammar, masks, guesses and steps are the real ones.
  * - noise: whatever a model of noise makes of the grammar: tokens cut in any way, texts without sense. Nothing of it
  *   can be foreseen.
  *
  * `deno task bench constrained [--device cuda] [--model MODEL.gguf] [--vocabulary FILE.gguf] [--rounds N] [--threads N]
- * [--only calls|noise] [--step-ms N,...]`: with a made model of 128k tokens, with the vocabulary of another file where one
- * is given; with `--step-ms` a device in its place that takes so long for a step (of up to 8, 16, ... rows) and computes
- * nothing. Prints, asserts nothing.
+ * [--only calls|noise] [--step-ms N,...]`: with a made model of 128k tokens, with the vocabulary of another file where
+ * one is given; with `--step-ms` a device in its place that takes so long for a step (of up to 8, 16, ... rows) and
+ * computes nothing. Prints, asserts nothing.
  *
  * @module
  */
@@ -118,7 +118,10 @@ class Bench {
     ]);
   }
 
-  /** Steers answers of a round: to a schema that no round had before, so that its grammar and all its masks are made anew. */
+  /**
+   * Steers answers of a round: to a schema that no round had before, so that its grammar and all its masks are made
+   * again.
+   */
   private steering(): () => Steering {
     const schema = { ...CALL_SCHEMA, description: `Schema ${++this.schemas}` };
     return () => this.constraints.steering({ kind: "json_schema", schema });

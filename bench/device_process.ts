@@ -19,7 +19,7 @@ const path = String(
   args._[0] ?? new URL("../tests/data/golden/llama.gguf", import.meta.url).pathname,
 );
 
-/** Microseconds of each step of an answer, from its beginning to that of the next. */
+/** Microseconds of each step of an answer, from its start to that of the next. */
 async function stepsOf(engine: Engine, streams: number, round: number): Promise<number[]> {
   const times: number[] = [];
   engine.observer = {

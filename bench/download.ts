@@ -1,6 +1,6 @@
 /**
- * How fast a file is fetched from this machine itself and hashed, beside what SHA-256 alone reaches, and
- * what memory that takes: `deno run -A bench/download.ts [FOLDER]`. FOLDER is where it is written.
+ * How fast a file is fetched from this machine itself and hashed, compared with SHA-256 alone, and the memory that it
+ * takes: `deno run -A bench/download.ts [FOLDER]`. FOLDER is where it is written.
  *
  * @module
  */

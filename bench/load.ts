@@ -1,7 +1,7 @@
 /**
- * How fast a model's weights reach a device: seconds and GB/s, beside those of reading the same file and
- * doing nothing with it, with the file in the system's cache and without.
- * `deno run -A bench/load.ts [MODEL.gguf] [--device auto] [--repetitions 3]`
+ * How fast a model's weights reach a device: seconds and GB/s, compared with reading the same file and doing nothing
+ * with it, with the file in the system's cache and without. `deno run -A bench/load.ts [MODEL.gguf] [--device auto]
+ * [--repetitions 3]`
  *
  * @module
  */
@@ -33,7 +33,7 @@ function evict(path: string): void {
   libc.symbols.close(descriptor);
 }
 
-/** Reads a file from its beginning to its end; milliseconds. */
+/** Reads a whole file; milliseconds. */
 function readFile(path: string): number {
   const buffer = new Uint8Array(READ_BYTES);
   const start = performance.now();

@@ -1,8 +1,8 @@
 /**
- * What a long prompt and those who decode cost each other: eight streams run, a prompt arrives, and is computed beside them
- * with a share of the device, or in chunks between their tokens.
- * `deno run -A bench/long_prompt.ts MODEL.gguf [--device auto] [--tokens 4000] [--prefill-share 0.25,0.5,0.75]
- * [--chunk-ms 50]`, where `--chunk-ms ""` leaves chunks out.
+ * What a long prompt and decoding sequences cost each other: eight streams run, a prompt arrives, and is computed
+ * concurrently with a share of the device, or in chunks between their tokens. `deno run -A bench/long_prompt.ts
+ * MODEL.gguf [--device auto] [--tokens 4000] [--prefill-share 0.25,0.5,0.75] [--chunk-ms 50]`, where `--chunk-ms ""`
+ * leaves chunks out.
  *
  * @module
  */
@@ -20,18 +20,18 @@ const args = parseArgs(Deno.args, {
 const tokens = Number(args.tokens);
 const numbers = (text: string) => text.split(",").filter((one) => one !== "").map(Number);
 let seed = 0;
-/** Tokens that no prompt before has begun with. */
+/** Tokens that no earlier prompt started with. */
 const madeUp = (count: number) => {
   const first = ++seed;
   return Array.from({ length: count }, (_, i) => 300 + (i * 7 + first * 131) % 1000);
 };
 
 interface Measured {
-  /** Milliseconds between tokens of the streams: as a rule without the prompt, on average and at most beside it. */
+  /** Milliseconds between tokens of the streams: the median without the prompt, and the mean and maximum during it. */
   readonly stepMs: number;
   readonly besideMs: number;
   readonly longestMs: number;
-  /** Of the prompt: alone, and beside the streams. */
+  /** Of the prompt: alone, and with the streams. */
   readonly aloneMs: number;
   readonly promptMs: number;
 }

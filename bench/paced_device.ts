@@ -14,8 +14,8 @@ const libc = Deno.dlopen("libc.so.6", {
 });
 
 /**
- * How long steps take by their rows: milliseconds of up to 8, 16, 24, ... of them. Groups of eight beyond those given take
- * as much more as the last of them did, or a quarter of the first where there is one alone.
+ * How long steps take by their rows: milliseconds of up to 8, 16, 24, ... of them. Groups of eight beyond those given
+ * take as much more as the last of them did, or a quarter of the first where there is one alone.
  */
 export type StepTimes = readonly [number, ...number[]];
 
@@ -36,8 +36,8 @@ export function parseStepTimes(text: string): StepTimes {
 
 /**
  * Has an engine's steps take as long as a GPU's do, those of runs as well: nothing is computed, any allowed token is as
- * likely as the others, and it is the seed's and the place's whatever else is in the step. What is left of the processor,
- * between steps and beside them, is what a GPU of that speed would wait for.
+ * likely as the others, and it is the seed's and the place's whatever else is in the step. The rest of the processor,
+ * between and during steps, is what a GPU of that speed would wait for.
  */
 export function paceDevice(engine: Engine, times: StepTimes): void {
   const { vocabSize } = engine.model;

@@ -1,7 +1,7 @@
 /**
- * What the queue before replicas costs a request: the time that the event loop spends in it, by how many ask at a time and
- * how long their prompts are, the half of each prompt being in the KV cache.
- * `deno run -A bench/replica_queue.ts [MODEL.gguf] [--device cpu,cpu] [--requests N]`
+ * What the queue before replicas costs a request: the time that the event loop spends in it, by how many ask at a time
+ * and how long their prompts are, the half of each prompt being in the KV cache. `deno run -A bench/replica_queue.ts
+ * [MODEL.gguf] [--device cpu,cpu] [--requests N]`
  *
  * @module
  */
@@ -57,7 +57,7 @@ let seed = 0;
 
 async function ask(promptTokens: number): Promise<void> {
   seed++;
-  // Beginnings that come again, and ends that do not.
+  // Prefixes that come again, and ends that do not.
   const prompt = Array.from(
     { length: promptTokens },
     (_, i) => 10 + (i < promptTokens / 2 ? (i + seed % 4) % 97 : (i * seed) % 89),
@@ -80,7 +80,7 @@ for (const promptTokens of PROMPTS) {
     spent.pump = [];
     await run(requests);
     const decisions = spent.pump.length;
-    // Medians: what else the machine does in the midst of one is none of its cost.
+    // Medians: other work of the machine during one does not count.
     const [adding, deciding] = [median(spent.add), median(spent.pump)];
     const cells = [
       clients,

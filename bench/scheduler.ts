@@ -1,7 +1,7 @@
 /**
  * What a step costs the host: 32 sequences decode on a device that does nothing, so that all the time is
- * the scheduler's own: choosing who takes part, writing the step's block, taking the tokens in and
- * delivering them. `deno run -A bench/scheduler.ts`
+ * the scheduler's own: choosing the sequences, writing the step's block, taking the tokens in and delivering them.
+ * `deno run -A bench/scheduler.ts`
  *
  * @module
  */
@@ -33,7 +33,7 @@ const texts = new TokenTexts(tokenizer);
 /** A token that is a whole character. */
 const TOKEN = tokenizer.encode("a").at(-1)!;
 
-/** Writes the block as the device's program does, and has drawn at once. */
+/** Writes the block as the device's program does, and has sampled at once. */
 class IdleDevice {
   private readonly block: StepBlock;
   private readonly output: StepOutput = {
@@ -70,7 +70,7 @@ class IdleDevice {
   }
 }
 
-/** How the drawn tokens are taken in. */
+/** How the sampled tokens are taken in. */
 type Listening = "counted" | "text";
 
 /** Groups of layers of a model like Gemma 3 12B. */

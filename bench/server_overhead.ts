@@ -51,7 +51,7 @@ interface Kind {
   readonly path: string;
   /** What is asked. */
   readonly asked: Record<string, unknown>;
-  /** Events beside one a token. */
+  /** Events in addition to one a token. */
   readonly moreEvents: number;
 }
 

@@ -2,7 +2,7 @@
  * Attacks a server of its own in the ways that once stopped one, thousands of connections each, while a client reads a
  * stream and another one asks for its health: `deno run -A tools/attack.ts [CONNECTIONS]`. Linux.
  *
- * It prints what the two clients saw and what memory the server took, and ends with 1 where somebody was kept waiting.
+ * It prints what the two clients saw and what memory the server took, and ends with 1 where a client was kept waiting.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { fromFileUrl } from "@std/path";
 import { ATTACKS } from "./attack/attacks.ts";
 
 const CONNECTIONS = Number(Deno.args[0] ?? 10_000);
-/** What the clients beside the attack may have to wait, in milliseconds. */
+/** What the clients next to the attack may have to wait, in milliseconds. */
 const HEALTH_MS = 1000;
 const GAP_MS = 250;
 
@@ -138,7 +138,7 @@ async function watchStream(end: AbortSignal): Promise<void> {
   }
 }
 
-/** Has a thread of its own attack the server, so that it holds up nobody here. */
+/** Has a thread of its own attack the server, so that it delays nothing here. */
 async function attack(name: string): Promise<void> {
   const worker = new Worker(import.meta.resolve("./attack/worker.ts"), { type: "module" });
   worker.postMessage({ name, port, connections: CONNECTIONS });

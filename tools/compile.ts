@@ -1,6 +1,6 @@
 /**
- * Makes `dist/m40`: one executable with the demo model inside, beside the kernel libraries that it
- * opens. `deno task compile [--output PATH]`
+ * Makes `dist/m40`: one executable with the demo model inside, next to the kernel libraries that it opens. `deno task
+ * compile [--output PATH]`
  *
  * Set DENORT_BIN to use a runtime that is already there instead of downloading it.
  *
@@ -13,7 +13,7 @@ import { compileExecutable } from "./build/executable.ts";
 
 const ROOT = fromFileUrl(new URL("..", import.meta.url));
 
-/** Compiles the executable, and puts the CPU's library beside it; returns its path. */
+/** Compiles the executable, and puts the CPU's library next to it; returns its path. */
 export async function compile(output = join(ROOT, "dist", "m40")): Promise<string> {
   const { path: library } = await buildKernels({ target: "cpu", log: console.log });
   await compileExecutable(resolve(output));

@@ -1,6 +1,6 @@
 /**
- * Makes a release of the commit that is checked out: `dist/release/m40-VERSION-linux-x86_64.tar.gz`, and beside it
- * its bill of materials, install.sh and the sums of all three. The same commit, tools and runtime give the same bytes.
+ * Makes a release of the commit that is checked out: `dist/release/m40-VERSION-linux-x86_64.tar.gz`, and next to it its
+ * bill of materials, install.sh and the sums of all three. The same commit, tools and runtime give the same bytes.
  *
  * `deno task release [--without-cuda | --both]`: one archive with CUDA, one without, or both, which share their sums.
  *
@@ -83,7 +83,7 @@ async function release(variants: readonly boolean[]): Promise<string[]> {
   return archives;
 }
 
-/** Makes one archive; returns its path, and that of its bill of materials beside it. */
+/** Makes one archive; returns its path, and that of its bill of materials next to it. */
 async function makeArchive(
   commit: Commit,
   withCuda: boolean,
@@ -169,7 +169,7 @@ async function withSettledCache(
   work: (settled: string) => Promise<void>,
 ): Promise<void> {
   try {
-    // Nobody else may write there, nor have done so.
+    // No other user may write there, nor have done so.
     await Deno.mkdir(SETTLED_CACHE, { mode: 0o700 });
   } catch (error) {
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;

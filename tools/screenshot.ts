@@ -33,7 +33,7 @@ async function takePicture(url: string, path: string): Promise<void> {
     await page.press("#message", "Enter");
     await page.waitForSelector(".assistant");
     await page.waitForSelector("#send:not([hidden])");
-    // The question and the answer's beginning.
+    // The question and the answer's start.
     await page.locator("#scroller").evaluate((element) => element.scrollTo(0, 0));
     await page.screenshot({ path });
   } finally {

@@ -22,7 +22,7 @@ async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void>
   for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
 }
 
-/** Opens a connection, sends something, and keeps it, unread, until it is closed by somebody. */
+/** Opens a connection, sends something, and keeps it, unread, until either side closes it. */
 async function hold(text: string, milliseconds: number, readBytes = 0): Promise<void> {
   try {
     using connection = await Deno.connect({ hostname: "127.0.0.1", port });

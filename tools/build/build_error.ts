@@ -1,2 +1,2 @@
-/** A failure whose message is for the person who builds. */
+/** A failure with a message for the user that builds. */
 export class BuildError extends Error {}

@@ -9,8 +9,8 @@ export interface CudaToolkit {
   /** A C++ compiler that this version of nvcc takes. */
   readonly hostCompiler: string;
   /**
-   * All of the environment of nvcc's process: the toolkit's own programs come first on the PATH. Nothing else is in it, for
-   * it lies in memory before the stack, whose addresses what nvcc makes depends on.
+   * All of the environment of nvcc's process: the toolkit's own programs come first on the PATH. It holds nothing else,
+   * for it is in memory before the stack, whose addresses change what nvcc makes.
    */
   readonly environment: Record<string, string>;
 }

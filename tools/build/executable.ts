@@ -3,11 +3,11 @@ import { withLentCache } from "./lent_cache.ts";
 import { type Lock, programImports, prunedLock } from "./packages.ts";
 
 /**
- * What the executable may do. It reads models wherever they are, writes its cache and history where
- * the user keeps such things (which is not known here), listens where it is told, and opens kernel
- * libraries. The environment is read for its own settings and where the user keeps files, and for the variables
- * that a file of MCP servers names. It starts itself, for the device, and the MCP servers that it is told of: where
- * there are none it gives that permission up (`cli/arguments/permissions.ts`). It asks nobody: what is not allowed fails.
+ * What the executable may do. It reads models wherever they are, writes its cache and history where the user keeps such
+ * things (which is not known here), listens where its options say, and opens kernel libraries. The environment is read
+ * for its own settings and where the user keeps files, and for the variables that a file of MCP servers names. It
+ * starts itself, for the device, and the configured MCP servers: where there are none it gives that permission up
+ * (`cli/arguments/permissions.ts`). It prompts for nothing: what is not allowed fails.
  */
 const PERMISSIONS = [
   "--no-prompt",
@@ -28,7 +28,7 @@ const WORKERS = [
   "engine/store/download/hash_worker.ts",
 ];
 
-/** What is in the executable beside its modules. */
+/** What is in the executable in addition to its modules. */
 const DATA = ["tools/demo_model/demo.gguf"];
 
 /** What is compiled into an executable. */
@@ -37,7 +37,7 @@ export interface ExecutableOptions {
   readonly root?: string;
   /** The commit that it says it was made of. */
   readonly commit?: string;
-  /** Deno's cache; default: the user's own. Who names one has {@link cachePackages} fill it first. */
+  /** Deno's cache; default: the user's own. A caller that names one has {@link cachePackages} fill it first. */
   readonly cache?: string;
   /** Without the list of what is embedded. */
   readonly quiet?: boolean;
@@ -116,7 +116,7 @@ async function deno(
   const { success } = await new Deno.Command(Deno.execPath(), {
     args,
     cwd: root,
-    // Variables of OpenTelemetry and of V8 go into the executable: a release has those of nobody's shell.
+    // Variables of OpenTelemetry and of V8 go into the executable: a release has none of a shell's variables.
     clearEnv: settled,
     env: {
       ...(settled && environmentLess(/^(OTEL|DENO_V8)_/)),

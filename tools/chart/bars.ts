@@ -5,7 +5,7 @@
  */
 import type { Comparison, ModelComparison } from "./comparison.ts";
 
-/** The colours of a scheme. Text and bars stand on `background`, which the chart paints itself. */
+/** The colours of a scheme. Text and bars are on `background`, which the chart paints itself. */
 export interface Palette {
   readonly background: string;
   readonly text: string;
@@ -143,7 +143,7 @@ function text(x: number, y: number, kind: string, content: string): string {
   return `<text class="${kind}" x="${round(x)}" y="${round(y)}">${escape(content)}</text>`;
 }
 
-/** What the bars say, for those who hear the page. */
+/** What the bars say, for screen readers. */
 function describe(comparison: Comparison): string {
   return comparison.models.map((model) => {
     const pairs = pairsOf(model, comparison)

@@ -39,7 +39,7 @@ function post<Result = unknown>(
  * Which characters of this program's own code have run, from V8's precise coverage.
  */
 export class Coverage {
-  /** By script and place of a function: which of its characters have run. */
+  /** By script and position of a function: which of its characters have run. */
   private readonly ran = new Map<string, Uint8Array>();
   private characters = 0;
 
@@ -54,7 +54,7 @@ export class Coverage {
     return new Coverage(await (counting ??= startCounting()), within);
   }
 
-  /** How many characters of code have run that {@link take} was told to remember. */
+  /** How many characters of code have run that {@link take} had to remember. */
   get size(): number {
     return this.characters;
   }

@@ -9,7 +9,7 @@ export interface FuzzOptions {
   /** How long to try, in milliseconds; default: as long as `runs` take. */
   readonly ms?: number;
   readonly seed?: number;
-  /** Inputs to begin with, beside the target's own seeds. */
+  /** Inputs to start with, in addition to the target's own seeds. */
   readonly corpus?: readonly Uint8Array[];
   /** Whether inputs are kept for what they reach; false tries mutations of the seeds alone. */
   readonly guided?: boolean;

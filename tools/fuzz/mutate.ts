@@ -97,7 +97,7 @@ const MUTATIONS: readonly Mutation[] = [
     const [from, to] = rangeOf(bytes, random);
     return replaced(bytes, from, random(2) === 0 ? from : to, word);
   },
-  // The beginning of one input with the end of another.
+  // The start of one input with the end of another.
   (bytes, random, { corpus }) => {
     const other = corpus[random(corpus.length)];
     return replaced(

@@ -1,5 +1,5 @@
 /**
- * Who imports whom: TypeScript's modules as Deno resolves them (types and dynamic imports included), and
+ * Which modules import which: TypeScript's modules as Deno resolves them (types and dynamic imports included), and
  * the native sources' `#include "…"`.
  *
  * @module

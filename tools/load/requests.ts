@@ -4,7 +4,7 @@ import { Random } from "./random.ts";
 export const PROMPT_KINDS = ["short", "shared", "long"] as const;
 export type PromptKind = typeof PROMPT_KINDS[number];
 
-/** How often each kind of prompt is drawn, relative to the others. */
+/** How often each kind of prompt is chosen, relative to the others. */
 export type Mix = Readonly<Record<PromptKind, number>>;
 
 /** How a client ends its request: reads all, leaves in the middle, or hangs up unread. */
@@ -19,7 +19,7 @@ export interface LoadRequest {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** What requests are drawn from. */
+/** What requests are chosen from. */
 export interface RequestOptions {
   readonly mix: Mix;
   /** Share of requests that are streamed, 0 to 1. */
@@ -39,7 +39,7 @@ const WORDS =
 /** How many texts the prompts of kind "shared" begin with. */
 const SYSTEM_PROMPTS = 3;
 
-/** Draws requests; the same ones for the same seed. */
+/** Makes random requests; the same ones for the same seed. */
 export class RequestSource {
   private readonly random: Random;
   private readonly systems: string[];
@@ -72,7 +72,7 @@ export class RequestSource {
       body: {
         prompt: this.prompt(kind),
         max_tokens: random.integer(1, Math.max(1, Math.min(96, Math.floor(room * 0.2)))),
-        // Half greedy, half drawn.
+        // Half greedy, half sampled.
         ...(random.next() < 0.5
           ? { temperature: 0 }
           : { temperature: 0.8, top_p: 0.95, seed: random.integer(0, 1e6) }),

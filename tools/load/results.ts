@@ -88,7 +88,7 @@ export interface Report {
   /** By kind. */
   readonly errors: Readonly<Record<string, number>>;
   readonly requestsPerSecond: number;
-  /** Of completed requests, as their answers tell. */
+  /** Of completed requests, as their answers report. */
   readonly promptTokens: number;
   readonly generatedTokens: number;
   readonly generatedTokensPerSecond: number;

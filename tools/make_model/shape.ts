@@ -47,7 +47,7 @@ export interface Dimensions {
   readonly tied: boolean;
 }
 
-/** What mixtures of experts have beside them. */
+/** What mixtures of experts have in addition. */
 export interface ExpertDimensions {
   readonly experts: number;
   readonly expertsUsed: number;
@@ -88,7 +88,7 @@ export function expertsMetadata(d: ExpertDimensions): [string, MetadataEntry][] 
   ];
 }
 
-/** Tensors whose names have nothing behind them. */
+/** Tensors with nothing after their names. */
 const PLAIN_NAMES = new Set(["ssm_a", "ssm_d"]);
 
 /** Adds a layer's weight by its name without the layer; those of 3 dimensions are experts'. */

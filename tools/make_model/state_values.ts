@@ -1,5 +1,5 @@
 /**
- * Values of what layers with a state have beside their matrices.
+ * Values of what layers with a state have in addition to their matrices.
  *
  * @module
  */

@@ -9,7 +9,7 @@ import { anyFile } from "./links.ts";
 /** Lines that a room's page has at most. */
 const MOST_LINES = 30;
 
-/** Folders of native code, and of tests, that are rooms beside those of {@link HOUSE}. */
+/** Folders of native code, and of tests, that are rooms in addition to those of {@link HOUSE}. */
 const OTHERS = [
   "engine",
   "server",

@@ -44,7 +44,7 @@ export async function setTimes(folder: string, seconds: number): Promise<void> {
   await Deno.utime(folder, seconds, seconds);
 }
 
-/** Packs a folder as a .tar.gz: files in order, owned by nobody in particular, of one time. */
+/** Packs a folder as a .tar.gz: files in order, without an owner, of one time. */
 export async function pack(folder: string, output: string, seconds: number): Promise<void> {
   const tar = output.replace(/\.gz$/, "");
   await run("tar", [

@@ -2,7 +2,7 @@ import { keyOf, type Lock } from "../build/packages.ts";
 import type { BuildInfo } from "../build/build_info.ts";
 import type { Package } from "./packages.ts";
 
-/** What a bill of materials tells of. */
+/** What a bill of materials lists. */
 export interface Contents {
   readonly version: string;
   readonly commit: string;

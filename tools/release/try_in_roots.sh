@@ -1,11 +1,12 @@
 #!/bin/sh
 # Tries an archive where neither Deno nor a compiler nor a network is: installs it in fresh roots of Debian and Ubuntu,
-# lets it tell a story, serves a request with and without OpenAI's streams, and removes it again.
+# has it write a story, serves a request with and without OpenAI's streams, and removes it again.
 #
 #   sudo sh tools/release/try_in_roots.sh FOLDER [SUITE[=MIRROR] ...]
 #
 # FOLDER has the archive, SHA256SUMS and install.sh (dist/release). The roots are made by debootstrap, once, in
-# ${M40_ROOTS:-/var/tmp/m40-roots}, from its own mirror where none is named. What cannot be had is said, and left out.
+# ${M40_ROOTS:-/var/tmp/m40-roots}, from its own mirror where none is named. What is not available is reported, and left
+# out.
 set -eu
 release=$(cd "$1" && pwd)
 shift

@@ -1,7 +1,7 @@
 /**
  * How many multiply-adds a clock the schedule of each kernel has to allow, and what it may lose to register banks: the
- * figures of CUDA 11.8, to a percent, as they stand, and those of 12.4 where they are others (clock_figures_12.ts). A change
- * that makes one worse fails; one that makes it better moves it there.
+ * figures of CUDA 11.8, to a percent, as they stand, and those of 12.4 where they are others (clock_figures_12.ts). A
+ * change that makes one worse fails; one that makes it better moves it there.
  *
  * @module
  */
@@ -74,8 +74,8 @@ const BANKS_AIM = 0.03;
 const BANKS_AIMED = { types: ["Q4_K", "Q8_0"], tokens: [4, 8] };
 
 /**
- * By tensor type and tokens of a tile, experts' products among them: percent of a clock's multiply-adds, in a turn of the
- * inner loop and with each instruction as often as it runs.
+ * By tensor type and tokens of a tile, experts' products among them: percent of a clock's multiply-adds, in a turn of
+ * the inner loop and with each instruction as often as it runs.
  */
 const PREFILL: Record<string, Record<number, readonly [turn: number, whole: number]>> = {
   F32: { 32: [38, 60], 64: [61, 78], 128: [79, 84] },
@@ -181,7 +181,7 @@ export function clockBudget(kernel: Kernel): ClockBudget | undefined {
   return undefined;
 }
 
-/** A loop's clocks beside what they are held to: what is broken, and what is short of an aim. */
+/** A loop's clocks, and their budget: what is broken, and what is short of an aim. */
 export function judgeClocks(
   { turn, whole }: KernelClocks,
   budget: ClockBudget,

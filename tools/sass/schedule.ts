@@ -1,6 +1,6 @@
 /**
- * What Maxwell's own schedule says of a loop: the clocks that a turn of it takes one of a multiprocessor's four schedulers
- * for a warp. Memory and barriers are not waited for, so that an M40 takes at least that.
+ * What Maxwell's own schedule says of a loop: the clocks that a turn of it takes one of a multiprocessor's four
+ * schedulers for a warp. Memory and barriers are not waited for, so that an M40 takes at least that.
  *
  * @module
  */
@@ -20,7 +20,7 @@ export interface LoopClocks {
   readonly shared: number;
   /** Clocks that the turn takes a warp that is alone. */
   readonly stalls: number;
-  /** Instructions that wait for a barrier, and that give way to another warp. */
+  /** Instructions that wait for a barrier, and that yield to another warp. */
   readonly waits: number;
   readonly yields: number;
   /** What the turn takes. */
@@ -40,7 +40,7 @@ const BANKS = 4;
 /** Kinds whose operands are read through the banks at the rate of arithmetic. */
 const ARITHMETIC = ["fp32", "logic", "add", "multiply", "shift", "compare"];
 
-/** The registers that an arithmetic instruction reads, by the place of its operand; RZ is none. */
+/** The registers that an arithmetic instruction reads, by the index of its operand; RZ is none. */
 export function operandRegisters({ operands }: Instruction): (number | undefined)[] {
   const all = operands.split(",").map((operand) => operand.trim());
   // Results come first: a register, a predicate and a register, or two predicates.

@@ -39,7 +39,7 @@ OTHER = [
     "Well... no!!! Why not?? (He didn't say; she'd know.)",
 ]
 
-# Texts to encode. Those with special tokens in them are told by the caller.
+# Texts to encode. The caller names those with special tokens in them.
 PLAIN = [
     "", " ", "  ", "     ", "\n", "\n\n\n", "\t", " \t\n ", "a", " a", "a ", "  a  b   c    ",
     "the old miller found a silver bell before sunrise.",

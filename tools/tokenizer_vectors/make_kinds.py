@@ -23,7 +23,7 @@ HARD = PLAIN + [
     "ΑΣ ΟΔΟΣ İstanbul ıI ẞ", "   lead and trail   ", "\u2581 mark\u2581inside", "Ω \u2126 K \u212a Å \u212b", "x" * 120, "\n" * 9 + " a", "a\U0002b825b a\U0002b930b", "\u0001\u0002control\u007f \ue000",
 ]
 
-# A few rules in the place of Unicode's thousands, so that the map stays small: what they are keys of overlaps on purpose.
+# A few rules instead of Unicode's thousands, so that the map stays small: what they are keys of overlaps on purpose.
 RULES = [("\t", " "), ("\n", " "), ("\r", " "), ("\u00a0", " "), ("\u3000", " "), ("\u200b", ""), ("\u0001", ""), ("ﬁ", "fi"), ("½", "1⁄2"), ("①", "1"),
          ("e\u0301", "é"), ("e\u0301\u0302", "ế"), ("o\u0308", "ö"), ("u\u0308", "ü"), ("...", "…"), ("\u2126", "\u03a9"), ("\u212b", "\u00c5"), ("ß", "ss"), ("!!", "!")]
 RULES += [(chr(0xfee0 + code), chr(code)) for code in range(0x21, 0x7f)]

@@ -125,7 +125,7 @@ def train_byte_level(texts, size=8000, words=1500):
     tokenizer.train_from_iterator(training_texts(texts, repeats=1), trainer)
     model = json.loads(tokenizer.to_str())["model"]
     vocabulary = model["vocab"]
-    # Words that no merge gives: only who does not merge a word that is a token ever finds them.
+    # Words that no merge gives: only programs that do not merge a word that is a token ever find them.
     counts = collections.Counter(word for text in texts for word, _ in pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str(text))
     for word in sorted(counts, key=lambda word: (-counts[word], word))[:words]:
         vocabulary.setdefault(word, len(vocabulary))

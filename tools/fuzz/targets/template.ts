@@ -120,8 +120,8 @@ export const TEMPLATE: FuzzTarget = {
       const limits = { ...LIMITS, steps: 20_000, memory: 2 ** 20, stringLength: 2 ** 18 };
       new JinjaTemplate(source).render(VARIABLES, { mark: "\ue000", limits, now: new Date(0) });
     } catch (error) {
-      // A template's own faults are errors in words, and one that is nested too deeply is told so
-      // (`render_template.ts`); a TypeError is the interpreter's fault.
+      // A template's own faults are errors in words, also one that is nested too deeply (`render_template.ts`); a
+      // TypeError is the interpreter's fault.
       if (error instanceof TypeError || !(error instanceof Error)) throw error;
     }
   },
