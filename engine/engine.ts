@@ -62,7 +62,7 @@ export class Engine {
   readonly exchange?: ChosenExchange;
   /** Sequences that run at the same time. */
   readonly maxRunning: number;
-  /** How the model's makers recommend to draw its tokens: what holds where a request does not say. */
+  /** How the model's makers recommend to sample its tokens: what holds where a request does not say. */
   readonly samplingDefaults: Partial<SamplingParameters>;
   /** What ends an answer where a request names nothing. */
   readonly stopDefaults: readonly string[];
@@ -321,7 +321,7 @@ export class Engine {
       state: sequence.state as SlotStatus["state"],
       promptTokens: sequence.prompt.length,
       computedTokens: sequence.computed,
-      generatedTokens: sequence.drawn,
+      generatedTokens: sequence.sampled,
       kvBlocks: kvBlocksIn(sequence.kvBlocks).length,
       device,
       ageMs: now - sequence.arrivedAt,

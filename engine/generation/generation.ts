@@ -41,7 +41,7 @@ export interface GeneratedToken {
 /** How many tokens a request took. */
 export interface Usage {
   readonly promptTokens: number;
-  /** Tokens drawn, the end token included. */
+  /** Tokens sampled, the end token included. */
   readonly completionTokens: number;
   /** How many of those were reasoning. */
   readonly reasoningTokens: number;
@@ -57,7 +57,7 @@ export interface GenerationChunk {
   readonly reasoning: string;
   /** What of tool calls came after the text; absent where nothing did. */
   readonly toolCalls?: readonly ToolCallPiece[];
-  /** The tokens drawn since the last chunk; end tokens are not among them. */
+  /** The tokens sampled since the last chunk; end tokens are not among them. */
   readonly tokens: readonly GeneratedToken[];
   /** On the last chunk only. */
   readonly finishReason?: FinishReason;
@@ -105,9 +105,9 @@ export interface GenerationServices {
 }
 
 /**
- * The output of one request, as it is drawn: iterate it once. Leaving the loop, {@link cancel} and the
+ * The output of one request, as it is sampled: iterate it once. Leaving the loop, {@link cancel} and the
  * request's signal end it and free its place; iteration then ends without a finish reason. When its
- * deadline passes, iteration throws the error "timeout" after what was drawn.
+ * deadline passes, iteration throws the error "timeout" after what was sampled.
  */
 export class Generation implements AsyncIterable<GenerationChunk>, SequenceListener {
   private readonly chunks: GenerationChunk[] = [];
@@ -125,7 +125,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   private lastToken?: number;
   private finishReason?: FinishReason;
   /** Tokens taken in; the sequence may be ahead of it. */
-  private drawn = 0;
+  private sampled = 0;
   private wake?: () => void;
   private ended = false;
   private error?: unknown;
@@ -236,8 +236,8 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   private expire(timeoutMs: number): void {
     if (this.ended) return;
     const seconds = timeoutMs / 1000;
-    const done = this.drawn > 0
-      ? `${this.drawn} of at most ${this.plan.maxTokens} tokens were drawn`
+    const done = this.sampled > 0
+      ? `${this.sampled} of at most ${this.plan.maxTokens} tokens were sampled`
       : this.sequence.admittedAt === undefined
       ? "it was still waiting for its turn"
       : "its prompt was still being computed";
@@ -270,7 +270,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     else this.services.observer?.token?.(now - this.lastToken);
     this.lastToken = now;
     this.firstToken ??= now;
-    this.drawn++;
+    this.sampled++;
     if (this.endTokens.has(sample.token)) {
       this.finish("stop", []);
       return false;
@@ -286,7 +286,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
       this.emitLast({ ...said, tokens, finishReason: "stop" });
       return false;
     }
-    if (this.drawn >= this.plan.maxTokens) {
+    if (this.sampled >= this.plan.maxTokens) {
       this.finish("length", tokens, said);
       return false;
     }
@@ -350,7 +350,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     this.finishReason = chunk.finishReason;
     const usage: Usage = {
       promptTokens: this.promptTokens,
-      completionTokens: this.drawn,
+      completionTokens: this.sampled,
       reasoningTokens: this.reasoningTokens,
       cachedTokens: this.sequence.cached,
     };
@@ -366,16 +366,16 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
 
   private report(): void {
     const now = performance.now();
-    const { firstToken, lastToken, arrival, drawn, error } = this;
+    const { firstToken, lastToken, arrival, sampled, error } = this;
     const failed = error instanceof M40Error && error.code === "timeout" ? "timeout" : "error";
     const report: GenerationReport = {
       promptTokens: this.promptTokens,
       cachedTokens: this.sequence.cached,
-      completionTokens: drawn,
+      completionTokens: sampled,
       maxTokens: this.plan.maxTokens,
       outcome: this.finishReason ?? (error === undefined ? "cancelled" : failed),
       ...this.times,
-      tokenMs: drawn > 1 ? (lastToken! - firstToken!) / (drawn - 1) : undefined,
+      tokenMs: sampled > 1 ? (lastToken! - firstToken!) / (sampled - 1) : undefined,
       totalMs: now - arrival,
     };
     this.services.observer?.generation?.(report);

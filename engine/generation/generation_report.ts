@@ -27,7 +27,7 @@ export interface GenerationReport extends GenerationTimes {
   /** Those of them that were found in the prefix cache. */
   readonly cachedTokens: number;
   readonly completionTokens: number;
-  /** Tokens that might have been drawn. */
+  /** Tokens that might have been sampled. */
   readonly maxTokens: number;
   /**
    * "cancelled" where it ended before it was complete, "timeout" where its deadline passed, "error" where

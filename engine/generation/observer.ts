@@ -18,22 +18,22 @@ export class GuardedObserver implements Required<EngineObserver> {
   constructor(private readonly onError?: (error: unknown) => void) {}
 
   step(report: StepReport): void {
-    this.tell((observer) => observer.step?.(report));
+    this.notify((observer) => observer.step?.(report));
   }
 
   firstToken(milliseconds: number): void {
-    this.tell((observer) => observer.firstToken?.(milliseconds));
+    this.notify((observer) => observer.firstToken?.(milliseconds));
   }
 
   token(milliseconds: number): void {
-    this.tell((observer) => observer.token?.(milliseconds));
+    this.notify((observer) => observer.token?.(milliseconds));
   }
 
   generation(report: GenerationReport): void {
-    this.tell((observer) => observer.generation?.(report));
+    this.notify((observer) => observer.generation?.(report));
   }
 
-  private tell(say: (observer: EngineObserver) => void): void {
+  private notify(say: (observer: EngineObserver) => void): void {
     if (this.observer === undefined) return;
     try {
       say(this.observer);

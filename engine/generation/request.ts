@@ -22,7 +22,7 @@ import type { GenerationReport } from "./generation_report.ts";
 /** One request for text. */
 export interface GenerateRequest {
   prompt: string | readonly number[];
-  /** Tokens drawn at most, 0 to check the prompt alone; default: as many as the context has room for. */
+  /** Tokens sampled at most, 0 to check the prompt alone; default: as many as the context has room for. */
   maxTokens?: number;
   /** Up to 16 strings that end the output; they are not part of it. None: {@link Engine.stopDefaults}. */
   stop?: readonly string[];
@@ -77,7 +77,7 @@ export class RequestChecker {
    * @param contextTokens Tokens of one sequence at most, prompt and output together.
    * @param mostContextTokens What that could be at most here: what memory and the model allow.
    * @param trainedTokens What the model was trained for.
-   * @param samplingDefaults How tokens are drawn where a request does not say.
+   * @param samplingDefaults How tokens are sampled where a request does not say.
    * @param stopDefaults What ends the output where a request does not say.
    */
   constructor(

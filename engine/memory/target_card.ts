@@ -18,7 +18,7 @@ export const TESLA_M40: Card = {
 const CONTEXT_BYTES = 300 * 2 ** 20;
 
 /** Bytes beside the weights that a model needs at least, where nothing of it is known but its size. */
-const BESIDE_WEIGHTS = 2 ** 30;
+const OTHER_BYTES = 2 ** 30;
 
 /** The device that a model is fetched for. */
 export interface Target {
@@ -75,7 +75,7 @@ export interface Suitability {
   /** Tokens of context that it should have: the default, or all that it was trained for. */
   readonly wantedTokens: number;
   /** Bytes that it needs beside its weights, with that context. */
-  readonly besideWeights: number;
+  readonly otherBytes: number;
 }
 
 /**
@@ -86,13 +86,13 @@ export interface Suitability {
 export function suitabilityOf(gguf: Gguf, { card, device, kvType }: Target): Suitability {
   const fit = fitContext(gguf, { device, kvType, card });
   const wantedTokens = wantedContext({ contextLength: fit.trainedTokens });
-  const programBytes = fit.plan?.programBytes ?? BESIDE_WEIGHTS;
-  return { fit, wantedTokens, besideWeights: programBytes + wantedTokens * fit.tokenBytes };
+  const programBytes = fit.plan?.programBytes ?? OTHER_BYTES;
+  return { fit, wantedTokens, otherBytes: programBytes + wantedTokens * fit.tokenBytes };
 }
 
 /** Whether a model of so many bytes may fit, as far as its size tells. */
-export function mayFit(bytes: number, { card }: Target, besideWeights = BESIDE_WEIGHTS): boolean {
-  return bytes + besideWeights <= card.memoryBytes;
+export function mayFit(bytes: number, { card }: Target, otherBytes = OTHER_BYTES): boolean {
+  return bytes + otherBytes <= card.memoryBytes;
 }
 
 /** A target, or why there is none: then what fits is not known, and nothing is refused for it. */

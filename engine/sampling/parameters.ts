@@ -1,7 +1,7 @@
 import { MAX_TOKEN_BIASES } from "../device/mod.ts";
 import { M40Error } from "../errors.ts";
 
-/** How tokens are drawn from a model's logits; see m40_sampling for the order in which these act. */
+/** How tokens are sampled from a model's logits; see m40_sampling for the order in which these act. */
 export interface SamplingParameters {
   /** Divides the logits; 0 always takes the likeliest token. */
   readonly temperature: number;
@@ -61,11 +61,11 @@ export interface SamplingParameters {
   /** Added to the logits of these tokens. */
   readonly logitBias: ReadonlyMap<number, number>;
   /**
-   * An integer from -2^64 to 2^64, of which the low 64 bits count; the same seed draws the same tokens.
+   * An integer from -2^64 to 2^64, of which the low 64 bits count; the same seed samples the same tokens.
    * Beyond 2^53 a number has not all of them, a bigint has. Absent: a new one for each request.
    */
   readonly seed?: number | bigint;
-  /** Which of the seed's random streams is drawn from; no two streams of any seeds are alike. */
+  /** Which of the seed's random streams is sampled from; no two streams of any seeds are alike. */
   readonly stream: number;
 }
 

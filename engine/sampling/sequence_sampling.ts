@@ -15,7 +15,7 @@ export interface SequenceSamplingOptions {
   readonly endTokens: ReadonlySet<number>;
   /** Those of them that end it also where the model's own end is ignored; absent: none. */
   readonly stopTokens?: ReadonlySet<number>;
-  /** Tokens that are never drawn; absent: none. */
+  /** Tokens that are never sampled; absent: none. */
   readonly suppressed?: ReadonlySet<number>;
   /** What a token stands for, in UTF-8; absent: no token has any text. Looked at for DRY's breakers. */
   readonly tokenBytes?: (token: number) => Uint8Array;
@@ -23,17 +23,17 @@ export interface SequenceSamplingOptions {
 }
 
 /**
- * How a sequence's next tokens are to be drawn: its parameters, and what of its past they look at. All of it follows from
- * the tokens, so that guesses of the next ones can be drawn for as well.
+ * How a sequence's next tokens are to be sampled: its parameters, and what of its past they look at. All of it follows from
+ * the tokens, so that guesses of the next ones can be sampled for as well.
  */
 export class SequenceSampling {
-  /** The prompt, then what was drawn. */
+  /** The prompt, then what was sampled. */
   readonly tokens: number[];
   private readonly generated: number[] = [];
   private readonly promptLength: number;
   private readonly step: StepSampling;
   private readonly endTokens: ReadonlySet<number>;
-  /** Tokens that are never drawn, and those with the ones that end the answer; absent: none. */
+  /** Tokens that are never sampled, and those with the ones that end the answer; absent: none. */
   private readonly suppressed?: ReadonlySet<number>;
   private readonly unending: ReadonlySet<number>;
   /** Tokens before which the answer may not end. */
@@ -98,19 +98,19 @@ export class SequenceSampling {
     };
   }
 
-  /** How the next token is to be drawn, or the one after so many guesses; valid until the next call. */
+  /** How the next token is to be sampled, or the one after so many guesses; valid until the next call. */
   next(guesses: readonly number[] = []): StepSampling {
     const { step } = this;
-    const drawn = this.generated.length + guesses.length;
+    const sampled = this.generated.length + guesses.length;
     const tokens = guesses.length === 0 ? this.tokens : [...this.tokens, ...guesses];
     const generated = guesses.length === 0 ? this.generated : [...this.generated, ...guesses];
     const only = this.steering?.next(generated);
     const allowed = only === undefined
       ? this.steering?.allowed?.(generated, guesses.length)
       : undefined;
-    const mayEnd = drawn >= this.minTokens || this.endTokens.size === 0 || allowed?.onlyEnd;
+    const mayEnd = sampled >= this.minTokens || this.endTokens.size === 0 || allowed?.onlyEnd;
     const changes = {
-      counter: drawn,
+      counter: sampled,
       tokenBiases: this.biases(tokens),
       mask: allowed?.mask,
       forbidden: mayEnd ? this.suppressed : this.unending,
@@ -122,13 +122,13 @@ export class SequenceSampling {
     return { ...step, ...changes, tokenCounts: this.countsAfter(guesses) };
   }
 
-  /** Whether what is drawn for a guess is what would be drawn without it: mirostat's cut follows from each draw. */
+  /** Whether what is sampled for a guess is what would be sampled without it: mirostat's cut follows from each sample. */
   get canGuess(): boolean {
     return this.mirostat === undefined;
   }
 
   /**
-   * Whether all tokens to come are drawn alike but for the number of each: nothing that was drawn has a part in it, and
+   * Whether all tokens to come are sampled alike but for the number of each: nothing that was sampled has a part in it, and
    * nobody steers.
    */
   get isFixed(): boolean {
@@ -140,7 +140,7 @@ export class SequenceSampling {
 
   /**
    * The next token, where no other may come, whatever the model says. With mirostat none is known before it
-   * is drawn, as its cut follows from each draw.
+   * is sampled, as its cut follows from each sample.
    */
   certain(): number | undefined {
     if (this.mirostat !== undefined || this.steering === undefined) return undefined;

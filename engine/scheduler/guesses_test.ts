@@ -22,7 +22,7 @@ interface Seen {
   readonly kvBlocks: number;
   readonly counts: Record<number, number>[];
   readonly counters: number[];
-  /** Everything else that an output is drawn by. */
+  /** Everything else that an output is sampled by. */
   readonly samplings: unknown[];
   readonly states?: StepSequence["states"];
 }
@@ -64,7 +64,7 @@ async function serve(
     rowTimes: stepMs && new RowTimes(),
     now: stepMs && (() => time),
   });
-  const drawn: number[] = [];
+  const sampled: number[] = [];
   const ends: unknown[] = [];
   const sequence = new Sequence({
     prompt: PROMPT,
@@ -73,7 +73,7 @@ async function serve(
     topLogprobs: 0,
     endTokens: new Set([END]),
     listener: {
-      accept: ({ token }) => drawn.push(token) > 0,
+      accept: ({ token }) => sampled.push(token) > 0,
       end: (error) => void ends.push(error),
     },
     guess,
@@ -83,7 +83,7 @@ async function serve(
   assertEquals(kvBlockManager.freeKvBlocks, KV_BLOCKS);
   assertEquals(slotManager?.free, slots);
   assertEquals(ends.length, 1);
-  return { drawn, error: ends[0], seen, sequence, kvBlockManager };
+  return { sampled, error: ends[0], seen, sequence, kvBlockManager };
 }
 
 function describe({ tokens, position, kvBlocks, outputs, states }: StepSequence): Seen {
@@ -103,7 +103,7 @@ function describe({ tokens, position, kvBlocks, outputs, states }: StepSequence)
   };
 }
 
-/** What is drawn without guesses. */
+/** What is sampled without guesses. */
 const expected = (maxTokens: number) => alone(PROMPT, maxTokens, ODDS);
 /** The tokens that come next, the n-th of all tokens replaced by a wrong one. */
 const guessUntil = (wrong: number): SequenceOptions["guess"] => (tokens, most) => {
@@ -113,8 +113,8 @@ const guessUntil = (wrong: number): SequenceOptions["guess"] => (tokens, most) =
 };
 
 Deno.test("right guesses are taken in together, each with the token that comes after them", async () => {
-  const { drawn, seen, error } = await serve(guessUntil(Infinity), 20);
-  assertEquals(drawn, expected(20));
+  const { sampled, seen, error } = await serve(guessUntil(Infinity), 20);
+  assertEquals(sampled, expected(20));
   assertEquals(error, undefined);
   // One after the prompt, then seven guesses and one more a step; what is left needs no more.
   assertEquals(seen.map(({ rows }) => rows.length), [6, 8, 8, 3]);
@@ -124,23 +124,23 @@ Deno.test("right guesses are taken in together, each with the token that comes a
 Deno.test("guesses that a step takes longer for than they are worth are tried, then left out; those that are worth it are not", async () => {
   // A device that computes four rows at a time, and takes longer for more than twice as many steps would.
   const stepMs = (rows: number) => rows <= 4 ? 10 : 25;
-  const { drawn, seen } = await serve(guessUntil(Infinity), 40, {}, undefined, undefined, stepMs);
-  assertEquals(drawn, expected(40));
+  const { sampled, seen } = await serve(guessUntil(Infinity), 40, {}, undefined, undefined, stepMs);
+  assertEquals(sampled, expected(40));
   // Nothing is known at first; then a row alone, what is nearer to that, and what lies between.
   assertEquals(seen.slice(1).map(({ rows }) => rows.length), [8, 1, 4, 6, 5, 4, 4, 4, 3]);
 });
 
 Deno.test("what comes after a wrong guess is forgotten, and computed again from there", async () => {
-  const { drawn, seen } = await serve(guessUntil(4), 12);
-  assertEquals(drawn, expected(12));
-  // Tokens 1 to 3 were guessed; token 4 was drawn in place of the guess.
+  const { sampled, seen } = await serve(guessUntil(4), 12);
+  assertEquals(sampled, expected(12));
+  // Tokens 1 to 3 were guessed; token 4 was sampled in place of the guess.
   assertEquals(seen.map(({ position }) => position), [0, 6, 10]);
   assertEquals(seen[2].rows[0], expected(12)[4]);
 });
 
 Deno.test("a state is taken in with all guesses or none: after a wrong one, the right ones are computed again with the next", async () => {
-  const { drawn, seen } = await serve(guessUntil(4), 12, {}, undefined, 6);
-  assertEquals(drawn, expected(12));
+  const { sampled, seen } = await serve(guessUntil(4), 12, {}, undefined, 6);
+  assertEquals(sampled, expected(12));
   // The prompt up to its last KV block border, and the rest; after that as without states.
   assertEquals(seen.map(({ position }) => position), [0, 4, 6, 6]);
   // A token and seven guesses; that token, the three right guesses and the next one, and six guesses.
@@ -152,8 +152,8 @@ Deno.test("a state is taken in with all guesses or none: after a wrong one, the 
 });
 
 Deno.test("where there is no slot beside a sequence's own, nothing is guessed", async () => {
-  const { drawn, seen } = await serve(guessUntil(Infinity), 12, {}, undefined, 1);
-  assertEquals(drawn, expected(12));
+  const { sampled, seen } = await serve(guessUntil(Infinity), 12, {}, undefined, 1);
+  assertEquals(sampled, expected(12));
   assertEquals(seen.slice(2).every(({ rows }) => rows.length === 1), true);
 });
 
@@ -162,8 +162,8 @@ Deno.test("KV blocks that wrong guesses needed are given back, and none of their
     const next = expected(40)[tokens.length - PROMPT.length];
     return Array.from({ length: most }, () => next % 10 + 1);
   };
-  const { drawn, seen, kvBlockManager } = await serve(wrong, 12);
-  assertEquals(drawn, expected(12));
+  const { sampled, seen, kvBlockManager } = await serve(wrong, 12);
+  assertEquals(sampled, expected(12));
   for (const { position, rows, kvBlocks } of seen) {
     assertEquals(kvBlocks, Math.ceil((position + rows.length) / KV_BLOCK_TOKENS));
   }
@@ -173,9 +173,9 @@ Deno.test("KV blocks that wrong guesses needed are given back, and none of their
   assertEquals(kvBlockManager.idleKvBlocks, Math.floor(17 / KV_BLOCK_TOKENS));
 });
 
-Deno.test("a guess is counted as a token where the one after it is drawn, and not when it was wrong", async () => {
-  const { seen, drawn } = await serve(guessUntil(3), 10, { repetitionPenalty: 1.2 });
-  assertEquals(drawn, expected(10));
+Deno.test("a guess is counted as a token where the one after it is sampled, and not when it was wrong", async () => {
+  const { seen, sampled } = await serve(guessUntil(3), 10, { repetitionPenalty: 1.2 });
+  assertEquals(sampled, expected(10));
   const count = (tokens: readonly number[]) => {
     const counts: Record<number, number> = {};
     for (const token of PROMPT) counts[token] = 0;
@@ -183,7 +183,7 @@ Deno.test("a guess is counted as a token where the one after it is drawn, and no
     return counts;
   };
   for (const { position, rows, counts, counters } of seen.slice(1)) {
-    const before = drawn.slice(0, position - PROMPT.length);
+    const before = sampled.slice(0, position - PROMPT.length);
     rows.forEach((_, i) => {
       assertEquals(counts[i], count([...before, ...rows.slice(0, i + 1)]));
       assertEquals(counters[i], before.length + i + 1);
@@ -191,7 +191,7 @@ Deno.test("a guess is counted as a token where the one after it is drawn, and no
   }
 });
 
-Deno.test("every token is drawn by what it would be drawn by without guesses: penalties, repetitions, no end", async () => {
+Deno.test("every token is sampled by what it would be sampled by without guesses: penalties, repetitions, no end", async () => {
   const samplers = {
     presencePenalty: 0.5,
     repeatLastN: 7,
@@ -200,8 +200,8 @@ Deno.test("every token is drawn by what it would be drawn by without guesses: pe
     minTokens: 11,
   };
   const samplingsOf = async (guess: SequenceOptions["guess"]) => {
-    const { seen, drawn } = await serve(guess, 20, samplers);
-    assertEquals(drawn, expected(20));
+    const { seen, sampled } = await serve(guess, 20, samplers);
+    assertEquals(sampled, expected(20));
     return new Map(
       seen.flatMap(({ counters, samplings }) => counters.map((n, i) => [n, samplings[i]])),
     );
@@ -214,16 +214,16 @@ Deno.test("every token is drawn by what it would be drawn by without guesses: pe
   }
 });
 
-Deno.test("an answer with mirostat makes no guesses: its cut follows from each token that is drawn", async () => {
-  const { drawn, seen } = await serve(guessUntil(Infinity), 12, { mirostat: 2 });
-  assertEquals(drawn, expected(12));
+Deno.test("an answer with mirostat makes no guesses: its cut follows from each token that is sampled", async () => {
+  const { sampled, seen } = await serve(guessUntil(Infinity), 12, { mirostat: 2 });
+  assertEquals(sampled, expected(12));
   assertEquals(seen.slice(1).every(({ rows }) => rows.length === 1), true);
 });
 
 Deno.test("an answer ends in the middle of its guesses where it is complete", async () => {
   const endAt = 5;
   const end = expected(40)[endAt];
-  const drawn: number[] = [];
+  const sampled: number[] = [];
   const device = new FakeDevice({
     kvBlocks: KV_BLOCKS,
     kvBlockTokens: KV_BLOCK_TOKENS,
@@ -247,12 +247,12 @@ Deno.test("an answer ends in the middle of its guesses where it is complete", as
       sampling: { ...SAMPLING_DEFAULTS, seed: 1 },
       topLogprobs: 0,
       endTokens: new Set([end]),
-      listener: { accept: ({ token }) => drawn.push(token) > 0, end: () => void ends++ },
+      listener: { accept: ({ token }) => sampled.push(token) > 0, end: () => void ends++ },
       guess: guessUntil(Infinity),
     }),
   );
   await scheduler.idle();
-  assertEquals(drawn, expected(40).slice(0, expected(40).indexOf(end) + 1));
+  assertEquals(sampled, expected(40).slice(0, expected(40).indexOf(end) + 1));
   assertEquals(ends, 1);
 });
 
@@ -260,8 +260,8 @@ Deno.test("an output that is not finite ends the answer where it would have ende
   for (const guess of [undefined, guessUntil(Infinity)]) {
     let outputs = 0;
     const status = (): StepOutput["status"] => outputs++ === 6 ? "not_finite" : "ok";
-    const { drawn, error } = await serve(guess, 20, {}, status);
-    assertEquals(drawn, expected(20).slice(0, 6));
+    const { sampled, error } = await serve(guess, 20, {}, status);
+    assertEquals(sampled, expected(20).slice(0, 6));
     assert(error instanceof Error && "code" in error);
     assertEquals(error.code, "not_finite");
   }
@@ -271,7 +271,7 @@ Deno.test("one that is not finite after a wrong guess ends nothing", async () =>
   let outputs = 0;
   // Token 1 after the prompt's, then the guesses: the second of them is wrong, and the third of no concern.
   const status = (): StepOutput["status"] => outputs++ === 4 ? "not_finite" : "ok";
-  const { drawn, error } = await serve(guessUntil(2), 20, {}, status);
+  const { sampled, error } = await serve(guessUntil(2), 20, {}, status);
   assertEquals(error, undefined);
-  assertEquals(drawn, expected(20));
+  assertEquals(sampled, expected(20));
 });

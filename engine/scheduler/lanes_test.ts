@@ -89,7 +89,7 @@ class Life {
   async decoder(maxTokens = 100): Promise<Sequence> {
     const sequence = this.arrive(3, maxTokens);
     await settle();
-    while (!sequence.drawsNext) {
+    while (!sequence.samplesNext) {
       this.device.in("prompts").end();
       await settle();
     }
@@ -122,9 +122,9 @@ Deno.test("those who decode go on while a prompt is computed, which joins them a
   const long = life.arrive(40);
   await settle();
   assertEquals(device.in("prompts").sequences[0].tokens.length, 16);
-  const before = stream.drawn;
+  const before = stream.sampled;
   for (let i = 0; i < 5; i++) await life.endStep("decode");
-  assertEquals([stream.drawn - before, long.computed], [5, 0]);
+  assertEquals([stream.sampled - before, long.computed], [5, 0]);
   for (const computed of [16, 32, 40]) {
     await life.endStep("prompts");
     assertEquals(long.computed, computed);
@@ -144,7 +144,7 @@ Deno.test("a prompt takes its share of the device while others decode, and all o
   await life.endStep("prompts");
   assertEquals(life.device.in("prompts").place.share, 1);
   await life.endStep("prompts");
-  assert(first.drawsNext);
+  assert(first.samplesNext);
   life.arrive(20);
   await settle();
   assertEquals(life.device.in("prompts").place.share, 0.25);
@@ -221,10 +221,10 @@ Deno.test("who needs the KV blocks of a prompt that is being computed waits for 
   while (device.underWay.has("decode")) await life.endStep("decode");
   assertEquals(counts.preemptions, 1);
   assert(streams.every(({ runs }) => runs));
-  const drawn = streams.map(({ drawn }) => drawn);
+  const sampled = streams.map(({ sampled }) => sampled);
   await life.endStep("prompts");
   for (let i = 0; i < 2; i++) await life.endStep("decode");
-  assert(streams.every((one, i) => one.drawn > drawn[i]), "somebody still waits");
+  assert(streams.every((one, i) => one.sampled > sampled[i]), "somebody still waits");
   await life.close();
 });
 
@@ -244,6 +244,6 @@ Deno.test("while all decode, nothing is decided on the lane of prompts between t
   const arrived = life.arrive(3);
   await settle();
   await life.endStep("prompts");
-  assert(arrived.drawsNext);
+  assert(arrived.samplesNext);
   await life.close();
 });

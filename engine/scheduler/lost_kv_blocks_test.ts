@@ -52,7 +52,7 @@ Deno.test("one who shares KV blocks of a leader that did not come back is comput
   const [older, leader] = [sequenceOf(4, 100), sequenceOf(6, 0)];
   const follower = sequenceOf(6, 0, leader);
   for (const sequence of [older, leader, follower]) roster.arrive(sequence, 0);
-  // The leader computes its prompt, draws a token, and gives way to one that came before it.
+  // The leader computes its prompt, samples a token, and gives way to one that came before it.
   for (const sequence of [older, leader]) {
     assertEquals(roster.admit(0), sequence);
     roster.reserve(sequence, sequence.prompt.length);

@@ -1,7 +1,7 @@
 import { assert } from "@std/assert";
 import { EVENTS, type Events, Life } from "../../tests/fixtures/scheduler_life.ts";
 
-Deno.test("whatever comes, goes and fails, each sequence ends once and draws what it would alone, and no KV block is lost", async () => {
+Deno.test("whatever comes, goes and fails, each sequence ends once and samples what it would alone, and no KV block is lost", async () => {
   const runs = Number(Deno.env.get("M40_SCHEDULER_RUNS") ?? 220);
   const first = Number(Deno.env.get("M40_SCHEDULER_SEED") ?? 1);
   const sums = { ...EVENTS };

@@ -2,7 +2,7 @@
 export interface StepReport {
   /** Tokens of prompts, and those that were computed again. */
   readonly promptTokens: number;
-  /** Tokens of sequences that draw some in this step; guesses and those that were certain among them. */
+  /** Tokens of sequences that sample some in this step; guesses and those that were certain among them. */
   readonly decodeTokens: number;
   /** From the call of the step to its result. */
   readonly milliseconds: number;
@@ -30,7 +30,7 @@ export interface SchedulerCounts {
   /** Of those, the ones that were found. */
   cachedTokens: number;
   generatedTokens: number;
-  /** Of those, the ones that were guessed, and the ones that were not drawn, as no other was allowed. */
+  /** Of those, the ones that were guessed, and the ones that were not sampled, as no other was allowed. */
   guessedTokens: number;
   certainTokens: number;
   steps: number;

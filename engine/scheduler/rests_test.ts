@@ -20,8 +20,8 @@ class Life {
   time = 0;
   /** Milliseconds that steps have taken, and that were told to who decides on rests. */
   computedMs = 0;
-  toldMs = 0;
-  drawn = 0;
+  reportedMs = 0;
+  sampled = 0;
   readonly scheduler: Scheduler;
   private readonly underWay: (() => void)[] = [];
 
@@ -50,7 +50,7 @@ class Life {
       stepOutputs: 12,
       chunkMs: 50,
       now: () => this.time,
-      rest: (stepMs) => (this.toldMs += stepMs, rest()),
+      rest: (stepMs) => (this.reportedMs += stepMs, rest()),
       ...options,
     });
   }
@@ -58,12 +58,12 @@ class Life {
   ask(maxTokens: number, prompt = 3): void {
     this.scheduler.add(
       new Sequence({
-        prompt: Array.from({ length: prompt }, (_, i) => 10 + i + this.drawn),
+        prompt: Array.from({ length: prompt }, (_, i) => 10 + i + this.sampled),
         maxTokens,
         sampling: SAMPLING_DEFAULTS,
         topLogprobs: 0,
         endTokens: new Set(),
-        listener: { accept: () => (this.drawn++, true), end: () => {} },
+        listener: { accept: () => (this.sampled++, true), end: () => {} },
       }),
     );
   }
@@ -90,24 +90,24 @@ for (const [name, options] of [["one lane", {}], ["two lanes", { lanes: LANES }]
     // The last one is rested for when there is work again.
     life.ask(1);
     await settle();
-    assertEquals(life.toldMs, life.computedMs);
-    assert(life.toldMs > 100);
+    assertEquals(life.reportedMs, life.computedMs);
+    assert(life.reportedMs > 100);
     await life.endStep(1);
     await life.scheduler.idle();
   });
 }
 
-Deno.test("what was drawn is told before the device rests", async () => {
+Deno.test("what was sampled is told before the device rests", async () => {
   const waiting: (() => void)[] = [];
   const life = new Life({}, () => new Promise((resolve) => waiting.push(() => resolve(0))));
   life.ask(3);
   for (let steps = 0; steps < 3; steps++) {
     await settle();
-    assertEquals(life.drawn, steps, "before the rest after a step");
+    assertEquals(life.sampled, steps, "before the rest after a step");
     waiting.shift()!();
     await life.endStep(10);
   }
-  assertEquals(life.drawn, 3);
+  assertEquals(life.sampled, 3);
   for (const end of waiting) end();
   await life.scheduler.idle();
 });

@@ -8,7 +8,7 @@ import { Deliveries } from "./sequences/deliveries.ts";
 import type { Lane } from "./sequences/lane.ts";
 import { Outcomes } from "./steps/outcomes.ts";
 import { KvBlockMoves } from "./kv_blocks/kv_block_moves.ts";
-import { prepareBeside } from "./steps/prepare_beside.ts";
+import { prepareAhead } from "./steps/prepare_ahead.ts";
 import { noCounts, type SchedulerCounts, type SchedulerStatus } from "./report.ts";
 import { Rests, type StepTime } from "./sequences/rests.ts";
 import { Room } from "./sequences/room.ts";
@@ -33,7 +33,7 @@ const LEAST_CHUNK_TOKENS = 16;
  *
  * Every step takes one token of each sequence that decodes, with guesses of the tokens after it where there
  * are some, and chunks of prompts up to a budget, first come, first served; {@link Roster} says who is let
- * in and who gives way. What a step has drawn is delivered while the next one runs.
+ * in and who gives way. What a step has sampled is delivered while the next one runs.
  *
  * A device of several stages computes several steps at a time: each takes its share of the sequences, none that is in
  * another. One with two lanes ({@link Lane}) computes a step of each at a time.
@@ -122,7 +122,7 @@ export class Scheduler implements SequenceQueue {
         ...{ device, kvBlockManager, states, counts },
         ...{ roster: this.roster, outcomes: this.outcomes, deliveries: this.deliveries },
         now: this.now,
-        tell: (report) => this.reports.tellReport(report, this.underWay.hasPrompts),
+        onStep: (report) => this.reports.take(report, this.underWay.hasPrompts),
       },
       hasRuns ? options.runSteps ?? 1 : 1,
       maxRunning,
@@ -178,7 +178,7 @@ export class Scheduler implements SequenceQueue {
     const { stepTokens, lanes } = this.options;
     // Prompts are computed beside those who decode.
     if (lanes) return stepTokens;
-    const delaysOthers = this.roster.running.some((one) => one.drawsNext);
+    const delaysOthers = this.roster.running.some((one) => one.samplesNext);
     return delaysOthers ? Math.min(this.chunks.tokens, stepTokens) : stepTokens;
   }
 
@@ -189,13 +189,13 @@ export class Scheduler implements SequenceQueue {
 
   cancel(sequence: Sequence): void {
     this.end(sequence);
-    this.runs.hurry();
+    this.runs.endRunSoon();
     this.notice();
   }
 
   /** Somebody else wants the device: it is free again after the step that it computes, or the next one. */
-  hurry(): void {
-    this.runs.hurry();
+  endRunSoon(): void {
+    this.runs.endRunSoon();
   }
 
   /**
@@ -236,7 +236,7 @@ export class Scheduler implements SequenceQueue {
       }
       try {
         if (this.rests) {
-          // What has been drawn does not wait for the device's rest.
+          // What has been sampled does not wait for the device's rest.
           this.deliveries.deliver();
           this.counts.restedMs += await this.rests.before(loop);
         }
@@ -293,7 +293,7 @@ export class Scheduler implements SequenceQueue {
       const sequences = turns.map(({ sequence }) => sequence);
       // Of a run there is nothing to prepare.
       if (run === undefined) {
-        await prepareBeside(sequences, step.result, () => this.underWay.expectedEnds(), this.now);
+        await prepareAhead(sequences, step.result, () => this.underWay.expectedEnds(), this.now);
       }
       ({ outputs } = await step.result);
       await step.before;
@@ -316,7 +316,7 @@ export class Scheduler implements SequenceQueue {
     if (run === undefined) {
       this.underWay.observe(turns, milliseconds);
       this.outcomes.take(turns, outputs);
-      this.reports.tell(step, milliseconds);
+      this.reports.report(step, milliseconds);
     }
     return { tookPart: true, time: { milliseconds, end } };
   }
@@ -358,7 +358,7 @@ export class Scheduler implements SequenceQueue {
     return { turns, step, run };
   }
 
-  /** Finds out what those may draw of whom that takes long, in turn with others. */
+  /** Finds out what those may sample of whom that takes long, in turn with others. */
   private async proceed(sequences: readonly Sequence[]): Promise<void> {
     const turns = new Turns();
     for (const sequence of sequences) {
@@ -366,10 +366,10 @@ export class Scheduler implements SequenceQueue {
     }
   }
 
-  /** Finds out a part of what a sequence may draw in the next step; whether nothing of it is left. */
+  /** Finds out a part of what a sequence may sample in the next step; whether nothing of it is left. */
   private proceeds(sequence: Sequence): boolean {
     try {
-      return !sequence.runs || !sequence.drawsNext || !sequence.canBegin || sequence.proceed();
+      return !sequence.runs || !sequence.samplesNext || !sequence.canBegin || sequence.proceed();
     } catch (error) {
       this.outcomes.conclude(sequence, asM40Error(error));
       return true;
@@ -400,7 +400,7 @@ export class Scheduler implements SequenceQueue {
   /** Nothing comes of a sequence any more; its listener is told at once. */
   private end(sequence: Sequence, error?: unknown): void {
     if (sequence.state !== "finished") this.roster.finish(sequence);
-    this.deliveries.tellEnd(sequence, error);
+    this.deliveries.notifyEnd(sequence, error);
   }
 
   /** Nothing comes of anybody any more; if the device is lost, of nobody who comes either. */
@@ -418,10 +418,10 @@ export class Scheduler implements SequenceQueue {
     const { name, onLoss } = this.options;
     const error = name === undefined ? known : new M40Error("device", `${name}: ${known.message}`);
     if (onLoss === undefined) return error;
-    // What was drawn belongs to those who go on from there.
+    // What was sampled belongs to those who go on from there.
     this.deliveries.deliver();
-    const surrender = (sequence: Sequence) => this.roster.surrender(sequence);
-    onLoss({ error, sequences: this.sequences(), surrender });
+    const migrate = (sequence: Sequence) => this.roster.migrate(sequence);
+    onLoss({ error, sequences: this.sequences(), migrate });
     return error;
   }
 }

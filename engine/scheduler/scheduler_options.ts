@@ -36,7 +36,7 @@ export interface SchedulerLoss {
   /** Whom nothing more comes of here, in the order of their arrival. */
   readonly sequences: readonly Sequence[];
   /** Has one of them go elsewhere; what is not let go ends with the error. */
-  readonly surrender: (sequence: Sequence) => void;
+  readonly migrate: (sequence: Sequence) => void;
 }
 
 /** Limits of a `Scheduler`, and what it tells to whom. */

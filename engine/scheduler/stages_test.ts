@@ -137,7 +137,7 @@ Deno.test("parts of a prompt are taken in in their order, though who prepares be
   });
   scheduler.add(one);
   await scheduler.idle();
-  assertEquals([steps, ends, one.drawn], [2, [undefined], 1]);
+  assertEquals([steps, ends, one.sampled], [2, [undefined], 1]);
 });
 
 Deno.test("when streams of one half end, those of the other are shared out anew", async () => {

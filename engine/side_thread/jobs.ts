@@ -56,7 +56,7 @@ export type PostedMetadata = readonly (readonly [
 ])[];
 
 /** What the thread begins with. */
-export interface Beginning {
+export interface ThreadData {
   readonly metadata: PostedMetadata;
   readonly preTokenizer?: string;
 }

@@ -3,7 +3,7 @@ import { GENERIC, TOOL_FORMATS, type ToolUse } from "../chat/mod.ts";
 import type { Metadata } from "../gguf/mod.ts";
 import type { BuiltNetworks, Constraint } from "../grammar/mod.ts";
 import { M40Error } from "../errors.ts";
-import type { Beginning, Job, PostedTools, Reply, Results } from "./jobs.ts";
+import type { Job, PostedTools, Reply, Results, ThreadData } from "./jobs.ts";
 import { postedMetadata } from "./metadata.ts";
 
 /** The module that the thread runs. */
@@ -167,7 +167,7 @@ export class SideThread {
   }
 
   private start(): Worker {
-    const beginning: Beginning = {
+    const beginning: ThreadData = {
       metadata: postedMetadata(this.metadata),
       preTokenizer: this.preTokenizer,
     };

@@ -9,11 +9,11 @@ import { buffersOf, buildNetworks, type BuiltNetworks, type Constraint } from ".
 import { parseJson } from "../json/mod.ts";
 import { loadTokenizer, type Tokenizer } from "../tokenizer/mod.ts";
 import { asM40Error } from "../errors.ts";
-import type { Beginning, Job, PostedTools, Reply, Results } from "./jobs.ts";
+import type { Job, PostedTools, Reply, Results, ThreadData } from "./jobs.ts";
 import { metadataOf } from "./metadata.ts";
 
 const port = parentPort!;
-const { metadata, preTokenizer } = workerData as Beginning;
+const { metadata, preTokenizer } = workerData as ThreadData;
 let loaded: Tokenizer | undefined;
 const tokenizer = () => loaded ??= loadTokenizer(metadataOf(metadata), { preTokenizer });
 

@@ -42,7 +42,7 @@ Deno.test("m40 bench --profile: every operation once, its layer and work; sums a
       }
       const layers = profile.operations.map(({ layer }: { layer?: number }) => layer);
       assertEquals(layers[0], undefined, "the embedding is of no layer");
-      assertEquals(layers.at(-1), undefined, "nor is the draw");
+      assertEquals(layers.at(-1), undefined, "nor is the sample");
       const within = layers.filter((layer?: number) => layer !== undefined);
       assertEquals(within, within.toSorted((a: number, b: number) => a - b));
       assertEquals(

@@ -35,7 +35,7 @@ interface Answer {
 async function answerOf(
   engine: Engine,
   asked: GenerateRequest,
-  each: (drawn: number) => void = () => {},
+  each: (sampled: number) => void = () => {},
 ): Promise<Answer> {
   const answer: Answer = { tokens: [], logprobs: [] };
   for await (const { tokens } of engine.generate({ topLogprobs: 1, ...asked })) {
@@ -172,7 +172,7 @@ Deno.test("a beginning is found again after its KV blocks fell behind the window
       const answer = await answerOf(engine, request);
       return { answer, tokens: engine.status().cachedTokens - before.cachedTokens };
     };
-    // Its end was given back while the answer was drawn, and is published still.
+    // Its end was given back while the answer was sampled, and is published still.
     const again = await found(asked);
     assertEquals([again.answer, again.tokens], [first, 480]);
     const conversation = [...prompt, ...first.tokens, ...promptOf(50, 8)];

@@ -25,7 +25,7 @@ const OPTIONS = { contextTokens: 512, parallel: 4 };
 
 const LONG_WORDS = { kind: "regex" as const, pattern: "((abcdefghij|bcdefghijk|cdefghijkl){20})" };
 
-/** Prompts shorter and longer than a KV block, drawn greedily and by chance. */
+/** Prompts shorter and longer than a KV block, sampled greedily and by chance. */
 function requests(count: number, maxTokens = 20): GenerateRequest[] {
   return Array.from({ length: count }, (_, i) => ({
     ...asking(promptOf(10 + (i * 37) % 90, i), maxTokens + i % 7),
@@ -65,7 +65,7 @@ for (const name of ["llama", "granitehybrid-moe"]) {
   });
 }
 
-Deno.test("texts are embedded and scored, and constrained samples drawn, on replicas as on one device", async () => {
+Deno.test("texts are embedded and scored, and constrained answers sampled, on replicas as on one device", async () => {
   const texts = [promptOf(50, 3), promptOf(30, 4), promptOf(70, 5)];
   const seen = (count: number) =>
     withReplicas(MODEL, count, OPTIONS, async (engine) => {
@@ -110,10 +110,10 @@ Deno.test("requests spread over idle replicas, and samples of one prompt stay to
         prompt,
       })),
     );
-    const drawn = samples.map(collect);
+    const sampled = samples.map(collect);
     await until(() => where(0) + where(1) === 3, "the samples run");
     assertEquals([where(0), where(1)].toSorted(), [0, 3]);
-    await Promise.all(drawn);
+    await Promise.all(sampled);
     assert(engine.status().promptTokens - before < 110, "the prompt is computed once");
   });
 });

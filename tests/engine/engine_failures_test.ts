@@ -192,7 +192,7 @@ for (const [what, runSteps] of [["step", 1], ["run", 32]] as const) {
       for (const [i, { error, tokens }] of answers.slice(0, 2).entries()) {
         assertEquals(codeOf(error), "internal");
         assertEquals(tokens, expected[i].tokens.slice(0, tokens.length));
-        assert(tokens.length >= (what === "run" ? 5 : 1), "what was drawn before was dropped");
+        assert(tokens.length >= (what === "run" ? 5 : 1), "what was sampled before was dropped");
       }
       assertEquals(answers[2], expected[2]);
       await engine.idle();

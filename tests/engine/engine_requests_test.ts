@@ -128,20 +128,20 @@ Deno.test("a prompt of several answers is encoded once", async () => {
   });
 });
 
-Deno.test("a seed's streams draw other tokens, the same in each run; a seed may have 64 bits", async () => {
+Deno.test("a seed's streams sample other tokens, the same in each run; a seed may have 64 bits", async () => {
   await withEngine({ parallel: 4 }, async (engine) => {
-    const draw = async (seed: number | bigint, stream?: number) => {
+    const sample = async (seed: number | bigint, stream?: number) => {
       const sampling = { temperature: 1.5, seed, ...(stream === undefined ? {} : { stream }) };
       const request = { ...asking(promptOf(10), 30), sampling };
       return (await collect(engine.generate(request))).tokens;
     };
-    const first = await draw(7);
-    assertEquals(await draw(7, 0), first);
-    const second = await draw(7, 1);
-    assertEquals(await draw(7, 1), second);
-    const others = [second, await draw(8), await draw(7, 2), await draw(7n + 2n ** 63n)];
+    const first = await sample(7);
+    assertEquals(await sample(7, 0), first);
+    const second = await sample(7, 1);
+    assertEquals(await sample(7, 1), second);
+    const others = [second, await sample(8), await sample(7, 2), await sample(7n + 2n ** 63n)];
     for (const other of others) assertNotEquals(other, first);
-    assertEquals(await draw(2n ** 64n - 5n), await draw(-5));
+    assertEquals(await sample(2n ** 64n - 5n), await sample(-5));
   });
 });
 

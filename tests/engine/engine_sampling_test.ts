@@ -104,7 +104,7 @@ Deno.test("what is steered is said, with the model's own log-probability, and th
     assertEquals(tokens.slice(3, 6), forced);
     const after = await collect(engine.generate(asking([...prompt, ...tokens.slice(0, 6)], 6)));
     assertEquals(tokens.slice(6), after.tokens);
-    // Drawn in its place, with a bias that leaves nothing else, the token has the same log-probability.
+    // Sampled in its place, with a bias that leaves nothing else, the token has the same log-probability.
     const biased = await collect(engine.generate({
       ...asking([...prompt, ...tokens.slice(0, 3)], 1),
       sampling: { temperature: 0, logitBias: new Map([[50, 100]]) },

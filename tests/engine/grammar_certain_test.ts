@@ -29,7 +29,7 @@ const TOOL: Constraint = {
   },
 };
 
-/** The same constraint, token by token: nothing is taken in that was not drawn, nothing is guessed. */
+/** The same constraint, token by token: nothing is taken in that was not sampled, nothing is guessed. */
 function oneByOne(engine: Engine, constraint: Constraint): Steering {
   const { tokenizer, model } = engine;
   const steering = new Constraints(tokenizer, model.vocabSize).steering(constraint);
@@ -109,7 +109,7 @@ for (const [name, path] of MODELS) {
 
   if (path === demoModelFile) continue;
 
-  Deno.test(`${name} has the same log-probabilities where they are wanted, which needs every token drawn`, async () => {
+  Deno.test(`${name} has the same log-probabilities where they are wanted, which needs every token sampled`, async () => {
     const requests = REQUESTS.slice(0, 3).map((one) => ({ ...one, topLogprobs: 2 }));
     const { status } = await both({ path, parallel: 3, contextTokens: 128 }, requests);
     assertEquals(status.certainTokens, 0);

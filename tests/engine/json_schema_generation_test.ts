@@ -17,7 +17,7 @@ function isMultiple(text: string, of: number): boolean {
   return scaled(text) % scaled(of.toFixed(10)) === 0n;
 }
 
-Deno.test("JSON Schema: what a model draws under the test suite's schemas is valid, as far as it is complete", async () => {
+Deno.test("JSON Schema: what a model samples under the test suite's schemas is valid, as far as it is complete", async () => {
   const path = new URL("../data/json_schema_suite/draft2020-12.json", import.meta.url);
   const suite: Record<string, { description: string; schema: unknown }[]> = JSON.parse(
     await Deno.readTextFile(path),

@@ -12,7 +12,7 @@ import { alone, END, hiddenAlone, VOCABULARY } from "../fixtures/fake_answers.ts
 import { FakeDevice, type FakeDeviceOptions } from "../fixtures/fake_device.ts";
 import { Random } from "../fixtures/random.ts";
 
-// The queue before several replicas in lives drawn from a seed: requests come, are cancelled and end, replicas are lost in the
+// The queue before several replicas in lives generated from a seed: requests come, are cancelled and end, replicas are lost in the
 // midst of steps and come back.
 
 /** What happened; each must happen in some life. */
@@ -51,7 +51,7 @@ class Life {
   private readonly clients: Client[] = [];
   private readonly managers: KvBlockManager[] = [];
   private readonly prefixes: number[][];
-  /** Of each seed what tokens were drawn from: the bits must be the same on all replicas of a kind. */
+  /** Of each seed what tokens were sampled from: the bits must be the same on all replicas of a kind. */
   private readonly bits = new Map<string, unknown>();
   private members = 0;
   private left: number;
@@ -90,9 +90,9 @@ class Life {
     const device = new FakeDevice({ ...shape, kvBlocks });
     const kind = other ? "other" : "usual";
     const name = this.names.pop() ?? `card ${this.members++}`;
-    const drawnFrom = this.bits.get(kind) ?? device["drawnFrom"];
-    this.bits.set(kind, drawnFrom);
-    Object.assign(device, { drawnFrom });
+    const sampledFrom = this.bits.get(kind) ?? device["sampledFrom"];
+    this.bits.set(kind, sampledFrom);
+    Object.assign(device, { sampledFrom });
     device.delay = () => random.below(12);
     device.during = () => this.during();
     let lost = false;
@@ -139,7 +139,7 @@ class Life {
 
   /** A replica of a kind was lost: what it had to do waits for another, but where there is none or it has lost one before. */
   private checkMove(sequence: Sequence, { name, kind }: QueueMember): void {
-    const begun = sequence.drawn > 0 || sequence.hiddenTaken > 0;
+    const begun = sequence.sampled > 0 || sequence.hiddenTaken > 0;
     const others = [...this.there].filter((one) =>
       one.name !== name && (!begun || one.kind === kind)
     );
@@ -336,7 +336,7 @@ class Life {
   }
 }
 
-Deno.test("whatever comes, goes and is lost, each sequence ends once with what it would draw alone, and nothing is held", async () => {
+Deno.test("whatever comes, goes and is lost, each sequence ends once with what it would sample alone, and nothing is held", async () => {
   const runs = Number(Deno.env.get("M40_REPLICA_RUNS") ?? 150);
   const first = Number(Deno.env.get("M40_REPLICA_SEED") ?? 1);
   const sums = { ...EVENTS };

@@ -20,7 +20,7 @@ const ROWS: EngineOptions = { split: "rows" };
 const prompt = (length: number, seed: number) =>
   Array.from({ length }, (_, i) => 10 + (i * 7 + seed * 31) % 900);
 
-/** Prompts shorter and longer than a KV block, drawn greedily and by chance. */
+/** Prompts shorter and longer than a KV block, sampled greedily and by chance. */
 const REQUESTS: readonly GenerateRequest[] = [30, 60, 70, 9, 20].map((length, i) => ({
   prompt: prompt(length, i),
   maxTokens: 12 + 2 * i,

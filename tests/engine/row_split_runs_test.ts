@@ -12,7 +12,7 @@ import { type RowSplitModel, withRows } from "../fixtures/row_split_model.ts";
 import { CONTEXT, type StagedModel, withStages } from "../fixtures/staged_model.ts";
 
 // Runs of a model whose rows are split over cards: all cards compute the same steps, whatever ends the run and whenever each of
-// them notices; what is drawn has the bits of steps on one card; and where one card fails the others are not left waiting.
+// them notices; what is sampled has the bits of steps on one card; and where one card fails the others are not left waiting.
 
 const EMULATED = BACKEND === "emulated";
 
@@ -23,7 +23,7 @@ type Model = Pick<RowSplitModel | StagedModel, "plan"> & {
   readonly device: { step(sequences: readonly StepSequence[]): Promise<StepResult> };
 };
 
-/** Sequences on their way: what they have drawn so far, and their next step's part. */
+/** Sequences on their way: what they have sampled so far, and their next step's part. */
 class Texts {
   readonly tokens: number[][];
 
@@ -96,7 +96,7 @@ const LENGTHS = EMULATED ? [1, 3] : [1, 5, 2, 12];
 const ALL = LENGTHS.reduce((sum, steps) => sum + steps + 1, 1);
 
 for (const name of MODELS) {
-  Deno.test(`${name}: runs on two cards and on three, with steps between them, draw what steps on one card draw`, async () => {
+  Deno.test(`${name}: runs on two cards and on three, with steps between them, sample what steps on one card sample`, async () => {
     const wanted = await withStages(name, 1, {}, (model) => stepsOf(new Texts(model, 2), ALL));
     for (const path of PATHS) {
       for (const shares of [[1, 1], [3, 1, 2]]) {
@@ -134,10 +134,10 @@ Deno.test("all cards end a run behind the same step, wherever it is told to stop
   });
 });
 
-Deno.test("a run on two cards ends where the last sequence draws its end token or its last one", async () => {
+Deno.test("a run on two cards ends where the last sequence samples its end token or its last one", async () => {
   await withRows("llama", [1, 1], { rings: rings(2) }, async (model) => {
     const alone = new Texts(model, 2);
-    const drawn = await stepsOf(alone, 9);
+    const sampled = await stepsOf(alone, 9);
     for (const last of EMULATED ? [3] : [1, 3, 7]) {
       const texts = new Texts(model, 2);
       await texts.step();
@@ -150,7 +150,7 @@ Deno.test("a run on two cards ends where the last sequence draws its end token o
       const counting = taken.filter((outputs) => outputs.some((one) => one !== undefined));
       assertEquals(
         counting,
-        drawn.slice(1, 1 + first).map(([a, b], i) => [i === 0 ? a : undefined, b]),
+        sampled.slice(1, 1 + first).map(([a, b], i) => [i === 0 ? a : undefined, b]),
       );
       // Nobody waits for another: the exchanges go on.
       await texts.step();

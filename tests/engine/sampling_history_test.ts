@@ -215,7 +215,7 @@ Deno.test("steering is asked after the answer so far, and after each guess", () 
   assertEquals(asked, [[7], [7, 8], [7, 8]]);
 });
 
-Deno.test("mirostat's cut starts at twice the surprise wanted and follows what was drawn, but not what was forced", () => {
+Deno.test("mirostat's cut starts at twice the surprise wanted and follows what was sampled, but not what was forced", () => {
   const steering = {
     next: (generated: readonly number[]) => generated.length === 1 ? 9 : undefined,
   };
@@ -231,7 +231,7 @@ Deno.test("mirostat's cut starts at twice the surprise wanted and follows what w
   assertEquals([sampling.next().mirostat, sampling.next().mirostatMu], [2, 9.5]);
   sampling.append({ ...sampleOf(4), surprise: 1 });
   assertEquals(sampling.next().mirostatMu, 10.5);
-  assert(!sampling.canGuess, "a guess would be drawn by a cut that its own draw changes");
+  assert(!sampling.canGuess, "a guess would be sampled by a cut that its own sample changes");
   assert(samplingOf([1], {}).canGuess);
   assert(samplingOf([1], { mirostat: 2, temperature: 0 }).canGuess);
 });

@@ -16,7 +16,7 @@ const CARDS = Number(Deno.env.get("M40_STAGED_CARDS") ?? 2);
 const prompt = (length: number, seed: number) =>
   Array.from({ length }, (_, i) => 10 + (i * 7 + seed * 31) % 90);
 
-/** Five requests, of prompts shorter and longer than a KV block, drawn greedily and by chance. */
+/** Five requests, of prompts shorter and longer than a KV block, sampled greedily and by chance. */
 const REQUESTS: readonly GenerateRequest[] = [30, 60, 70, 9, 20].map((length, i) => ({
   prompt: prompt(length, i),
   maxTokens: 12 + 2 * i,

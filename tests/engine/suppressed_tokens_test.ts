@@ -6,7 +6,7 @@ import { BACKEND, EXECUTOR } from "../fixtures/device_harness.ts";
 import { Rewritten } from "../fixtures/ollama_dialect.ts";
 import { BASIC, vocabularyMetadata } from "../fixtures/tokenizer_metadata.ts";
 
-// tokenizer.ggml.suppress_tokens: what a file says that must never be drawn.
+// tokenizer.ggml.suppress_tokens: what a file says that must never be sampled.
 
 const KEY = "tokenizer.ggml.suppress_tokens";
 
@@ -32,7 +32,7 @@ async function suppressing<T>(ids: readonly number[], work: (engine: Engine) => 
 
 const PROMPT = [2, 30, 31, 32];
 
-async function drawn(engine: Engine, request: Partial<GenerateRequest> = {}): Promise<number[]> {
+async function sampled(engine: Engine, request: Partial<GenerateRequest> = {}): Promise<number[]> {
   const tokens: number[] = [];
   const generation = engine.generate({
     prompt: PROMPT,
@@ -44,28 +44,28 @@ async function drawn(engine: Engine, request: Partial<GenerateRequest> = {}): Pr
   return tokens;
 }
 
-/** What is drawn where nothing is forbidden: the tokens that are of interest. */
-const FREE = await suppressing([], (engine) => drawn(engine));
+/** What is sampled where nothing is forbidden: the tokens that are of interest. */
+const FREE = await suppressing([], (engine) => sampled(engine));
 
-Deno.test("a suppressed token is never drawn: likeliest, biased, one after the other or in runs", async () => {
+Deno.test("a suppressed token is never sampled: likeliest, biased, one after the other or in runs", async () => {
   const [first] = FREE;
   await suppressing([first], async (engine) => {
-    const greedy = await drawn(engine);
+    const greedy = await sampled(engine);
     assertEquals(greedy.length, 40);
     assertNotEquals(greedy, FREE);
     assert(!greedy.includes(first));
     const biased = { sampling: { logitBias: new Map([[first, 100]]) } };
-    assertEquals(await drawn(engine, biased), greedy);
+    assertEquals(await sampled(engine, biased), greedy);
     assert(
-      !(await drawn(engine, { sampling: { ignoreEos: false, minTokens: 30 } })).includes(first),
+      !(await sampled(engine, { sampling: { ignoreEos: false, minTokens: 30 } })).includes(first),
     );
-    assertMatch(engine.model.notes.join(), /^Never drawn, as its file wants it: "/);
+    assertMatch(engine.model.notes.join(), /^Never sampled, as its file wants it: "/);
   });
   await suppressing([], (engine) => Promise.resolve(assertEquals(engine.model.notes, [])));
 });
 
 for (const count of [3, 64, 65, 200]) {
-  Deno.test(`none of ${count} suppressed tokens is drawn at any temperature, nor under penalties`, async () => {
+  Deno.test(`none of ${count} suppressed tokens is sampled at any temperature, nor under penalties`, async () => {
     const likely = [...new Set(FREE)].slice(0, count);
     const others = Array.from({ length: 352 }, (_, id) => id).filter((id) => !likely.includes(id));
     const ids = [...likely, ...others.slice(-count)].slice(0, count);
@@ -78,7 +78,7 @@ for (const count of [3, 64, 65, 200]) {
         { temperature: 1, seed: 4, mirostat: 2 },
       ];
       for (const sampling of samplings) {
-        const tokens = await drawn(engine, { sampling });
+        const tokens = await sampled(engine, { sampling });
         assertEquals(tokens.length, 40);
         assertEquals(tokens.filter((token) => ids.includes(token)), []);
       }
@@ -92,7 +92,7 @@ Deno.test("a grammar allows no suppressed token: it is written in others, or wha
     const texts: string[] = [];
     for (let seed = 0; seed < 5; seed++) {
       const sampling = { ignoreEos: false, temperature: 1, seed };
-      const tokens = await drawn(engine, { constraint, sampling });
+      const tokens = await sampled(engine, { constraint, sampling });
       texts.push(engine.tokenizer.decode(tokens, { continuing: true }));
     }
     return texts;

@@ -75,7 +75,7 @@ export class Replica {
     this.kvBlockManager = new KvBlockManager(plan.kvBlocks, plan.kvBlockTokens, plan.groups, slots);
     this.disk = this.createDiskKvBlocks();
     this.scheduler = this.createScheduler();
-    this.lock.onWanted = () => this.scheduler.hurry();
+    this.lock.onWanted = () => this.scheduler.endRunSoon();
     this.evaluations = new Evaluations(
       this.kvBlockManager,
       (sequences) => scheduled.step(sequences),

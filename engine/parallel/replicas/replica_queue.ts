@@ -96,17 +96,17 @@ export class ReplicaQueue implements SequenceQueue {
   }
 
   /** A replica is lost, and no more here: what others can compute waits for them. */
-  lose(member: QueueMember, { error, sequences, surrender }: SchedulerLoss): void {
+  lose(member: QueueMember, { error, sequences, migrate }: SchedulerLoss): void {
     this.members.delete(member);
     if (this.members.size === 0) this.failure = error;
     for (const sequence of sequences) {
       const { name, kind } = member;
-      const hasBegun = sequence.drawn > 0 || sequence.hiddenTaken > 0;
+      const hasBegun = sequence.sampled > 0 || sequence.hiddenTaken > 0;
       const waits = new Waiting([sequence], { name, kind, hasBegun });
       if (this.moved.has(sequence) || !this.hasMemberFor(waits)) continue;
       this.moved.add(sequence);
       this.owners.delete(sequence);
-      surrender(sequence);
+      migrate(sequence);
       this.waiting.push(waits);
     }
     this.waiting.sort((a, b) => a.arrival - b.arrival);
@@ -200,7 +200,7 @@ export class ReplicaQueue implements SequenceQueue {
   private end(sequence: Sequence, error?: unknown): void {
     if (sequence.state !== "finished") sequence.become("finished");
     try {
-      sequence.tellEnd(error);
+      sequence.notifyEnd(error);
     } catch (thrown) {
       this.onListenerError(thrown);
     }

@@ -1,5 +1,5 @@
 import { isDeviceLoss } from "../../errors.ts";
-import { type DiskBeginning, findOnDisk, type WantedKvBlock } from "../disk/disk_beginning.ts";
+import { type DiskPrefix, findOnDisk, type WantedKvBlock } from "../disk/disk_prefix.ts";
 import type { DiskKvBlocksOptions } from "../disk/disk_kv_blocks_options.ts";
 import { NO_KV_BLOCK } from "./kv_block_layout.ts";
 import type { Match } from "./kv_block_manager.ts";
@@ -20,7 +20,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 /** KV blocks that are brought into memory for a sequence that waits. */
 interface Fetch {
   readonly sequence: Sequence;
-  readonly beginning: DiskBeginning;
+  readonly beginning: DiskPrefix;
   /** What the KV blocks of its beginning stand for, as far as they are in memory. */
   readonly prefixes: Prefix[];
   /** KV blocks that are kept for it: nobody else may have them meanwhile. */
@@ -86,7 +86,7 @@ export class KvBlockFetches {
   }
 
   /** KV blocks are needed by those who run: what is kept for one who waits is given up. Whether there was any. */
-  giveWay(): boolean {
+  cancel(): boolean {
     const { current } = this;
     if (current === undefined || current.over) return false;
     this.end(current);
@@ -111,7 +111,7 @@ export class KvBlockFetches {
   /** Nothing is fetched any more; resolves when nothing is read any more. */
   async close(): Promise<void> {
     this.closed = true;
-    this.giveWay();
+    this.cancel();
     await this.running;
   }
 
@@ -124,7 +124,7 @@ export class KvBlockFetches {
     return store.find(key, tokensText(tokens, start, start + kvBlockTokens)).prefixes.length > 0;
   }
 
-  private isWorthwhile({ wanted, wantedState }: DiskBeginning, gainedTokens: number): boolean {
+  private isWorthwhile({ wanted, wantedState }: DiskPrefix, gainedTokens: number): boolean {
     const { leastKvBlocks, kvBlockManager: { kvBlockTokens }, store } = this.options;
     if (gainedTokens < Math.min(LEAST_GAIN, leastKvBlocks) * kvBlockTokens) return false;
     const computing = this.rates.computingMs(gainedTokens);

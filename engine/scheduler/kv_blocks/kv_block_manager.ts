@@ -72,7 +72,7 @@ export class KvBlockManager {
   }
 
   /** How many KV blocks could be had by one who shared `kvBlocks`: those of them that nobody holds are gone then. */
-  freeKvBlocksBeside(kvBlocks: readonly number[]): number {
+  freeKvBlocksExcept(kvBlocks: readonly number[]): number {
     let idle = 0;
     for (const kvBlock of kvBlocks) if (this.references[kvBlock] === 0) idle++;
     return this.freeKvBlocks - idle;

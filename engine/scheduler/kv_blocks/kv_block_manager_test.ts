@@ -88,9 +88,9 @@ Deno.test("KV blocks given back are told of, and who shares KV blocks leaves few
   kvBlockManager.onRelease = () => told++;
   const kvBlocks = publish(kvBlockManager, Array.from({ length: 9 }, (_, i) => i), 2);
   assertEquals(told, 1);
-  assertEquals([kvBlockManager.freeKvBlocks, kvBlockManager.freeKvBlocksBeside(kvBlocks)], [6, 4]);
+  assertEquals([kvBlockManager.freeKvBlocks, kvBlockManager.freeKvBlocksExcept(kvBlocks)], [6, 4]);
   kvBlockManager.share(kvBlocks);
-  assertEquals([kvBlockManager.freeKvBlocks, kvBlockManager.freeKvBlocksBeside(kvBlocks)], [4, 4]);
+  assertEquals([kvBlockManager.freeKvBlocks, kvBlockManager.freeKvBlocksExcept(kvBlocks)], [4, 4]);
   kvBlockManager.release([]);
   assertEquals(told, 1);
 });

@@ -2,7 +2,7 @@ import type { Sample } from "../../device/mod.ts";
 import { asM40Error } from "../../errors.ts";
 import type { Sequence } from "./sequence.ts";
 
-/** What a listener is told: a drawn token, or that nothing more comes. */
+/** What a listener is told: a sampled token, or that nothing more comes. */
 interface Delivery {
   readonly sequence: Sequence;
   readonly sample?: Sample;
@@ -30,12 +30,12 @@ export class Deliveries {
     return this.queue.length === 0;
   }
 
-  /** A token was drawn. */
+  /** A token was sampled. */
   addSample(sequence: Sequence, sample: Sample): void {
     this.queue.push({ sequence, sample });
   }
 
-  /** Nothing more comes of a sequence; its listener is told after what was drawn. */
+  /** Nothing more comes of a sequence; its listener is told after what was sampled. */
   addEnd(sequence: Sequence, error?: unknown): void {
     this.queue.push({ sequence, error });
   }
@@ -45,24 +45,24 @@ export class Deliveries {
     const queue = this.queue;
     this.queue = [];
     for (const { sequence, sample, error } of queue) {
-      if (sample === undefined) this.tellEnd(sequence, error);
-      else if (!sequence.isOver) this.tell(sequence, sample);
+      if (sample === undefined) this.notifyEnd(sequence, error);
+      else if (!sequence.isOver) this.notify(sequence, sample);
     }
   }
 
-  /** Tells a listener of the end at once; what was drawn and not delivered is dropped. */
-  tellEnd(sequence: Sequence, error?: unknown): void {
+  /** Tells a listener of the end at once; what was sampled and not delivered is dropped. */
+  notifyEnd(sequence: Sequence, error?: unknown): void {
     try {
-      sequence.tellEnd(error);
+      sequence.notifyEnd(error);
     } catch (thrown) {
       this.onError(thrown);
     }
   }
 
-  private tell(sequence: Sequence, sample: Sample): void {
+  private notify(sequence: Sequence, sample: Sample): void {
     try {
-      // More may have been drawn, and its end with it.
-      if (!sequence.tell(sample)) this.finish(sequence);
+      // More may have been sampled, and its end with it.
+      if (!sequence.notify(sample)) this.finish(sequence);
     } catch (error) {
       this.finish(sequence, asM40Error(error));
     }

@@ -1,6 +1,6 @@
 /**
  * Which of two lanes a step is for, of a device that computes prompts beside decoding: steps of one lane follow each other,
- * those of the other are computed at the same time. In the lane "decode" are those who draw a token in every step, in
+ * those of the other are computed at the same time. In the lane "decode" are those who sample a token in every step, in
  * "prompts" all others, until they do.
  */
 export type Lane = "decode" | "prompts";

@@ -8,7 +8,7 @@ import type { Sequence } from "./sequence.ts";
 export interface SchedulerLoad {
   /** Sequences that run, and those that were given to it and are not let in yet. */
   readonly sequences: number;
-  /** Their tokens that no step has begun to compute, those that are drawn one a step left out. */
+  /** Their tokens that no step has begun to compute, those that are sampled one a step left out. */
   readonly promptTokens: number;
 }
 
@@ -49,7 +49,7 @@ export class Room {
   load(): SchedulerLoad {
     const { running, waiting } = this.roster;
     let promptTokens = 0;
-    for (const one of running) if (!one.drawsNext) promptTokens += one.left;
+    for (const one of running) if (!one.samplesNext) promptTokens += one.left;
     for (const one of waiting) promptTokens += this.uncomputed(one);
     return { sequences: running.length + waiting.length, promptTokens };
   }
@@ -93,8 +93,8 @@ export class Room {
 
   private hasKvBlocks(sequence: Sequence, count: number, shared: readonly number[][]): boolean {
     const { roster: { running, waiting, spare }, kvBlockManager } = this;
-    const own = this.roster.kvBlocksBeside(shared, sequence.tokens.length);
-    const free = kvBlockManager.freeKvBlocksBeside(kvBlocksIn(shared));
+    const own = this.roster.newKvBlocks(shared, sequence.tokens.length);
+    const free = kvBlockManager.freeKvBlocksExcept(kvBlocksIn(shared));
     if (running.length + waiting.length === 0) return own <= free;
     const others = waiting.reduce((sum, one) => sum + this.kvBlocksOf(one), 0);
     const followers = (count - 1) * kvBlockManager.layout.groups.length;
@@ -107,7 +107,7 @@ export class Room {
     const shared = match === undefined
       ? this.kvBlockManager.layout.groups.map(() => [])
       : this.kvBlockManager.kvBlocksOf(match);
-    return this.roster.kvBlocksBeside(shared, tokens.length);
+    return this.roster.newKvBlocks(shared, tokens.length);
   }
 
   /** Tokens of one that waits which have to be computed. */

@@ -1,4 +1,4 @@
-import { type Beginning, beginningOf } from "../kv_blocks/beginning.ts";
+import { type CachedPrefix, prefixOfLeader } from "../kv_blocks/cached_prefix.ts";
 import type { KvBlockManager } from "../kv_blocks/kv_block_manager.ts";
 import { kvBlocksIn, NO_KV_BLOCK } from "../kv_blocks/kv_block_layout.ts";
 import type { HostKvBlocks } from "../kv_blocks/host_kv_blocks.ts";
@@ -69,7 +69,7 @@ export class Roster {
   }
 
   /** A sequence goes elsewhere: it has nothing here any more, and is computed again there, in the same way. */
-  surrender(sequence: Sequence): void {
+  migrate(sequence: Sequence): void {
     if (!remove(this.waitingSequences, sequence)) {
       remove(this.runningSequences, sequence);
       sequence.become("preempted");
@@ -92,16 +92,16 @@ export class Roster {
     for (const sequence of this.waitingSequences) {
       const { leader, saved } = sequence;
       if (sequence.stepsUnderWay > 0) continue;
-      const ready = leader === undefined || leader.drawn > 0 || leader.state === "finished";
+      const ready = leader === undefined || leader.sampled > 0 || leader.state === "finished";
       if (!ready || this.fetches?.isFetching(sequence)) continue;
       const outcome = saved ? this.bringBack(sequence) : this.takeOver(sequence);
       if (outcome === "fetching") continue;
-      return outcome ? this.letIn(sequence, now) : undefined;
+      return outcome ? this.start(sequence, now) : undefined;
     }
     return undefined;
   }
 
-  private letIn(sequence: Sequence, now: number): Sequence {
+  private start(sequence: Sequence, now: number): Sequence {
     sequence.admittedAt ??= now;
     remove(this.waitingSequences, sequence);
     insert(this.runningSequences, sequence);
@@ -134,13 +134,13 @@ export class Roster {
     const begins = sequence.state === "waiting";
     const ofLeader = begins && leader?.state === "decoding" &&
         (states === undefined || leader.startSlot !== undefined)
-      ? beginningOf(leader, kvBlockManager.layout)
+      ? prefixOfLeader(leader, kvBlockManager.layout)
       : undefined;
-    const { kvBlocks, prefixes } = ofLeader ?? this.findBeginning(sequence);
+    const { kvBlocks, prefixes } = ofLeader ?? this.findPrefix(sequence);
     const shared = kvBlocksIn(kvBlocks);
     if (
-      this.kvBlocksBeside(kvBlocks, tokens.length) + this.spare >
-        kvBlockManager.freeKvBlocksBeside(shared)
+      this.newKvBlocks(kvBlocks, tokens.length) + this.spare >
+        kvBlockManager.freeKvBlocksExcept(shared)
     ) {
       return false;
     }
@@ -163,7 +163,7 @@ export class Roster {
   }
 
   /** How many KV blocks a sequence of so many tokens needs beside those that it shares. */
-  kvBlocksBeside(shared: readonly (readonly number[])[], tokens: number): number {
+  newKvBlocks(shared: readonly (readonly number[])[], tokens: number): number {
     const { layout, kvBlockTokens } = this.kvBlockManager;
     const all = Math.ceil(tokens / kvBlockTokens);
     return shared.reduce((sum, kvBlocks, group) => {
@@ -176,7 +176,7 @@ export class Roster {
     }, 0);
   }
 
-  /** Whether a sequence waits for more of its beginning from disk than {@link findBeginning} has found. */
+  /** Whether a sequence waits for more of its beginning from disk than {@link findPrefix} has found. */
   private awaitsKvBlocks(sequence: Sequence): boolean {
     if (sequence.computesAll) return false;
     return this.fetches?.awaits(sequence, sequence.match!, this.accepted(sequence)) ?? false;
@@ -191,7 +191,7 @@ export class Roster {
   }
 
   /** What is published. */
-  private findBeginning(sequence: Sequence): Beginning {
+  private findPrefix(sequence: Sequence): CachedPrefix {
     const { kvBlockManager } = this;
     if (sequence.computesAll) {
       return { kvBlocks: kvBlockManager.layout.groups.map(() => []), prefixes: [] };
@@ -246,7 +246,7 @@ export class Roster {
     let fresh = this.kvBlockManager.allocate(needed);
     while (fresh === undefined) {
       if (!force) return false;
-      if (this.fetches?.giveWay()) {
+      if (this.fetches?.cancel()) {
         fresh = this.kvBlockManager.allocate(needed);
         continue;
       }
@@ -386,7 +386,7 @@ export class Roster {
     this.dropSaved(sequence);
     this.fetches?.forget(sequence);
     sequence.match = undefined;
-    if (sequence.drawn === 0) this.appointLeader(sequence);
+    if (sequence.sampled === 0) this.appointLeader(sequence);
     this.dismiss(sequence.leader);
   }
 

@@ -7,13 +7,13 @@ import { checkTransition, type SequenceState } from "./sequence_state.ts";
 
 /** Who is told what becomes of a sequence. What it throws ends its own sequence and no other. */
 export interface SequenceListener {
-  /** A token was drawn; the answer is whether the listener wants more. */
+  /** A token was sampled; the answer is whether the listener wants more. */
   accept(sample: Sample): boolean;
   /** The sequence is complete, was cancelled, or failed with `error`: told once, and nothing comes after it. */
   end(error?: unknown): void;
 }
 
-/** Hidden states that a sequence gives in the place of drawn tokens. */
+/** Hidden states that a sequence gives in the place of sampled tokens. */
 export interface WantedHidden {
   /** Of which tokens of its prompt. */
   readonly of: "last" | "all";
@@ -21,22 +21,22 @@ export interface WantedHidden {
   readonly take: (values: Float32Array) => void;
 }
 
-/** What a sequence is made from. After its end tokens nothing more is drawn. */
+/** What a sequence is made from. After its end tokens nothing more is sampled. */
 export interface SequenceOptions extends SequenceSamplingOptions {
-  /** How many tokens are drawn at most. */
+  /** How many tokens are sampled at most. */
   readonly maxTokens: number;
   readonly listener: SequenceListener;
   /** A sequence with the same prompt, whose KV blocks are taken over when it has computed them. */
   readonly leader?: Sequence;
   /**
    * Guesses at most so many of the tokens that come after `tokens`. They are computed with the last token,
-   * and those that would have been drawn anyway are taken in together; what is drawn is the same.
+   * and those that would have been sampled anyway are taken in together; what is sampled is the same.
    */
   readonly guess?: (tokens: readonly number[], most: number) => readonly number[];
-  /** It ends with its prompt, and nothing is drawn. */
+  /** It ends with its prompt, and nothing is sampled. */
   readonly hidden?: WantedHidden;
   /**
-   * Whether every token needs its log-probabilities: then none is taken in that was not drawn, though it be the
+   * Whether every token needs its log-probabilities: then none is taken in that was not sampled, though it be the
    * only one allowed. Default true.
    */
   readonly logprobs?: boolean;
@@ -61,7 +61,7 @@ export class Sequence {
   readonly hidden?: WantedHidden;
   /** Of how many tokens of its prompt the hidden states were taken, where those of all are wanted. */
   hiddenTaken = 0;
-  /** The prompt, then what was drawn. */
+  /** The prompt, then what was sampled. */
   readonly tokens: readonly number[];
   /** How many of the tokens have their K and V in its KV blocks. */
   computed = 0;
@@ -90,7 +90,7 @@ export class Sequence {
   /** The last prefix in its answer whose state is kept for those who go on from there. */
   answered?: Prefix;
   /**
-   * How many tokens before the last are not computed, though it draws one in each step: those that were the
+   * How many tokens before the last are not computed, though it samples one in each step: those that were the
    * only ones allowed and needed no step, and those that were taken in with a guess after them that was wrong,
    * as a state is taken in with all guesses or none.
    */
@@ -112,7 +112,7 @@ export class Sequence {
   private listener?: SequenceListener;
   /** Parts of the prompt, rising, that were taken over from sequences that had decoded them. */
   private decodedParts: { readonly start: number; readonly end: number }[] = [];
-  /** After these nothing more is drawn. */
+  /** After these nothing more is sampled. */
   readonly endTokens: ReadonlySet<number>;
   private readonly sampler: SequenceSampling;
   private readonly logprobs: boolean;
@@ -149,8 +149,8 @@ export class Sequence {
     return this.current === "prefilling" || this.current === "decoding";
   }
 
-  /** Tokens drawn so far. */
-  get drawn(): number {
+  /** Tokens sampled so far. */
+  get sampled(): number {
     return this.tokens.length - this.prompt.length;
   }
 
@@ -196,14 +196,14 @@ export class Sequence {
     return this.computesAll ? this.hiddenTaken - this.computed + outputs : Infinity;
   }
 
-  /** Whether it draws a token in each step: all but the last one drawn and those beside it are computed. */
-  get drawsNext(): boolean {
+  /** Whether it samples a token in each step: all but the last one sampled and those beside it are computed. */
+  get samplesNext(): boolean {
     return this.current === "decoding" &&
       this.tokens.length - this.computed === 1 + this.uncomputed;
   }
 
   /**
-   * The tokens that come next and are computed alike. What was drawn is computed as decode rows, also
+   * The tokens that come next and are computed alike. What was sampled is computed as decode rows, also
    * when it is computed again, and the prompt as prompt rows, except where it was taken over from a
    * sequence that had decoded it: so each token's K and V have the same bits as before.
    */
@@ -245,13 +245,13 @@ export class Sequence {
     this.match = undefined;
   }
 
-  /** Whether a device can draw its tokens to come one after the other by itself. */
+  /** Whether a device can sample its tokens to come one after the other by itself. */
   get canRun(): boolean {
     return this.guess === undefined && this.hidden === undefined && this.uncomputed === 0 &&
       this.sampler.isFixed;
   }
 
-  /** How its next token is to be drawn, or the one after so many guesses; valid until the next call. */
+  /** How its next token is to be sampled, or the one after so many guesses; valid until the next call. */
   sampling(guesses: readonly number[] = []): StepSampling {
     return this.sampler.next(guesses);
   }
@@ -271,10 +271,10 @@ export class Sequence {
     return this.sampler.prepare();
   }
 
-  /** Takes in a drawn token; the answer is whether nothing more is drawn. */
+  /** Takes in a sampled token; the answer is whether nothing more is sampled. */
   append(sample: Sample): boolean {
     this.sampler.append(sample);
-    return this.endTokens.has(sample.token) || this.drawn >= this.maxTokens;
+    return this.endTokens.has(sample.token) || this.sampled >= this.maxTokens;
   }
 
   /** Whether the listener has been told of the end. */
@@ -283,12 +283,12 @@ export class Sequence {
   }
 
   /** Hands a token to the listener; the answer is whether it wants more. */
-  tell(sample: Sample): boolean {
+  notify(sample: Sample): boolean {
     return this.listener?.accept(sample) ?? false;
   }
 
   /** Tells the listener of the end, if it has not been told. */
-  tellEnd(error?: unknown): void {
+  notifyEnd(error?: unknown): void {
     const { listener } = this;
     // Let go of before it is told: it may throw, or ask for the end itself.
     this.listener = undefined;

@@ -2,7 +2,7 @@ import { M40Error } from "../../errors.ts";
 
 /**
  * Where a sequence stands: it waits for its first turn ("waiting"), computes its prompt ("prefilling"),
- * draws tokens ("decoding"), gave way to others and waits to go on ("preempted"), or nothing comes of it
+ * samples tokens ("decoding"), gave way to others and waits to go on ("preempted"), or nothing comes of it
  * any more ("finished").
  */
 export type SequenceState = "waiting" | "prefilling" | "decoding" | "preempted" | "finished";

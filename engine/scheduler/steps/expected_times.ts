@@ -26,5 +26,5 @@ export class ExpectedTimes {
 
 function kindOf(turns: readonly Turn[]): number {
   const rows = turns.reduce((sum, { count, guesses }) => sum + count + guesses.length, 0);
-  return turns.every(({ draws }) => draws) ? rows : -rows;
+  return turns.every(({ samplesNext }) => samplesNext) ? rows : -rows;
 }

@@ -3,9 +3,9 @@ import { ExpectedTimes } from "./expected_times.ts";
 import type { Turn } from "./turn.ts";
 
 /** Turns of so many rows, one of which may be of a prompt. */
-function turnsOf(rows: number, draws = true): Turn[] {
-  const turn = { count: 1, guesses: [], draws: true } as unknown as Turn;
-  return [{ ...turn, count: rows - 1, draws }, turn];
+function turnsOf(rows: number, samplesNext = true): Turn[] {
+  const turn = { count: 1, guesses: [], samplesNext: true } as unknown as Turn;
+  return [{ ...turn, count: rows - 1, samplesNext }, turn];
 }
 
 Deno.test("a step takes as long as others of as many rows, with prompts or without; of others nobody knows", () => {

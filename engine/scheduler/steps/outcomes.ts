@@ -7,11 +7,11 @@ import type { Sequence } from "../sequences/sequence.ts";
 import type { States } from "../kv_blocks/states.ts";
 import { outputError, type Turn } from "./turn.ts";
 
-/** Tokens that are taken in after one that was drawn because nothing else is allowed, at most. */
+/** Tokens that are taken in after one that was sampled because nothing else is allowed, at most. */
 const MOST_CERTAIN_TOKENS = 32;
 
 /**
- * What comes of a step: its sequences grow by what was drawn, guessed rightly or certain, or give hidden
+ * What comes of a step: its sequences grow by what was sampled, guessed rightly or certain, or give hidden
  * states, and end where they are complete or an output is none.
  */
 export class Outcomes {
@@ -45,7 +45,7 @@ export class Outcomes {
       const problem = `a step gave tokens from ${position} on, after ${sequence.computed}`;
       return this.conclude(sequence, new M40Error("internal", problem));
     }
-    if (sequence.drawn === 0) this.counts.promptTokens += count;
+    if (sequence.sampled === 0) this.counts.promptTokens += count;
     if (sequence.hidden !== undefined) return this.takeHidden(turn, outputs, first);
     const failed = turn.outputs > 0 && outputs[first].status !== "ok";
     // The state that is written is the one after all of them.
@@ -55,7 +55,7 @@ export class Outcomes {
     for (let i = 0; i < turn.outputs; i++) {
       const { status, sample } = outputs[first + i];
       if (status !== "ok") {
-        const place = `token ${sequence.drawn + 1} of the answer`;
+        const place = `token ${sequence.sampled + 1} of the answer`;
         return this.conclude(sequence, outputError(status, place));
       }
       const complete = sequence.append(sample!);
@@ -111,7 +111,7 @@ export class Outcomes {
     if (sequence.left === 0) this.conclude(sequence);
   }
 
-  /** Nothing comes of a sequence any more; its listener is told after what was drawn. */
+  /** Nothing comes of a sequence any more; its listener is told after what was sampled. */
   conclude(sequence: Sequence, error?: unknown): void {
     this.roster.finish(sequence);
     this.deliveries.addEnd(sequence, error);

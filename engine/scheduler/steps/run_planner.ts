@@ -8,7 +8,7 @@ import type { Turn } from "./turn.ts";
 /**
  * How many steps of the same sequences a device is given at once: a run, in which it goes from token to token by itself.
  *
- * That is for steps in which all decode, one token each, and whose draws follow from the number of the token alone, while
+ * That is for steps in which all decode, one token each, and whose samples follow from the number of the token alone, while
  * nobody waits who could be let in. What a run needs it has when it begins; nobody gives way for it.
  */
 export class RunPlanner {
@@ -68,9 +68,9 @@ export class RunPlanner {
   }
 }
 
-/** When a sequence of a run draws no more. */
-export function runLimits({ maxTokens, drawn, endTokens }: Sequence): RunLimits {
-  return { tokens: maxTokens - drawn, endTokens };
+/** When a sequence of a run samples no more. */
+export function runLimits({ maxTokens, sampled, endTokens }: Sequence): RunLimits {
+  return { tokens: maxTokens - sampled, endTokens };
 }
 
 /** Rows that a sequence computes in so many steps, at most. */
@@ -79,6 +79,6 @@ function rowsOf(sequence: Sequence, steps: number): number {
 }
 
 /** Whether a turn is one of those that follow from the one before. */
-function isPlain({ sequence, count, guesses, outputs, draws }: Turn): boolean {
-  return draws && count === 1 && guesses.length === 0 && outputs === 1 && sequence.canRun;
+function isPlain({ sequence, count, guesses, outputs, samplesNext }: Turn): boolean {
+  return samplesNext && count === 1 && guesses.length === 0 && outputs === 1 && sequence.canRun;
 }

@@ -14,7 +14,7 @@ export class RunUnderWay {
   private stops = false;
   private run?: DeviceRun;
   /** Steps that nobody was told of yet, and when the last one came that somebody was. */
-  private untold: number[] = [];
+  private unreported: number[] = [];
   private lastAt: number;
   private gapMilliseconds?: number;
 
@@ -54,20 +54,20 @@ export class RunUnderWay {
       const one = { ...turn, position: turn.position + index };
       return output === undefined ? [] : [{ turn: one, output }];
     });
-    if (own.length > 0) this.untold.push(own.length);
+    if (own.length > 0) this.unreported.push(own.length);
     return { turns: own.map(({ turn }) => turn), outputs: own.map(({ output }) => output) };
   }
 
   /** What there is to say of the steps that came since the last call. The device waits for nobody between two of them. */
   takeReports(now: number): StepReport[] {
-    if (this.untold.length === 0) return [];
-    const milliseconds = (now - this.lastAt) / this.untold.length;
-    const reports = this.untold.map((decodeTokens) => {
+    if (this.unreported.length === 0) return [];
+    const milliseconds = (now - this.lastAt) / this.unreported.length;
+    const reports = this.unreported.map((decodeTokens) => {
       const { gapMilliseconds } = this;
       this.gapMilliseconds = 0;
       return { promptTokens: 0, decodeTokens, milliseconds, gapMilliseconds, inRun: true };
     });
-    this.untold = [];
+    this.unreported = [];
     this.lastAt = now;
     return reports;
   }

@@ -21,7 +21,7 @@ export interface RunsClient {
   readonly counts: Pick<SchedulerCounts, "runs" | "runSteps">;
   readonly now: () => number;
   /** Told of each step of a run. */
-  readonly tell: (report: StepReport) => void;
+  readonly onStep: (report: StepReport) => void;
 }
 
 /** The runs of a scheduler: steps that its device makes one after the other, whose tokens are taken in as they come. */
@@ -29,7 +29,7 @@ export class Runs {
   private readonly planner: RunPlanner;
   /** The run that the device has, or is about to get; and whether somebody wants it to be short. */
   private current?: RunUnderWay;
-  private hurries = false;
+  private endsSoon = false;
 
   /**
    * @param mostSteps Of one run; 1: there are none.
@@ -43,19 +43,19 @@ export class Runs {
   }
 
   /** Somebody else wants the device: the run that it has, or that was decided on, begins no more steps. */
-  hurry(): void {
-    this.hurries = true;
+  endRunSoon(): void {
+    this.endsSoon = true;
     this.current?.stop();
   }
 
   /** Somebody has arrived. */
   arrive(): void {
-    if (this.planner.hasPlaces) this.hurry();
+    if (this.planner.hasPlaces) this.endRunSoon();
   }
 
   /** Whoever wanted the device so far has had it, or has it before the next step. */
   relax(): void {
-    this.hurries = false;
+    this.endsSoon = false;
   }
 
   /** See {@link RunPlanner.plan}. */
@@ -70,7 +70,7 @@ export class Runs {
    */
   begin(turns: readonly Turn[], before?: number): RunUnderWay {
     const run = this.current = new RunUnderWay(turns, this.client.now(), before);
-    if (this.hurries) run.stop();
+    if (this.endsSoon) run.stop();
     return run;
   }
 
@@ -119,10 +119,10 @@ export class Runs {
 
   /** Tells of the steps that have come since the last time. */
   private report(run: RunUnderWay): void {
-    const { counts, now, tell } = this.client;
+    const { counts, now, onStep } = this.client;
     for (const report of run.takeReports(now())) {
       counts.runSteps++;
-      tell(report);
+      onStep(report);
     }
   }
 }

@@ -62,7 +62,7 @@ export class StepPlanner {
       spare -= Math.max(0, turn.outputs - 1);
     };
     for (const sequence of this.roster.running) {
-      if (!sequence.drawsNext && sequence.canBegin && chunks.length < places) take(sequence);
+      if (!sequence.samplesNext && sequence.canBegin && chunks.length < places) take(sequence);
     }
     while (budget > 0 && chunks.length < places) {
       const sequence = this.roster.admit(this.now());
@@ -72,7 +72,7 @@ export class StepPlanner {
     if (decoding.length + chunks.length + this.stepsUnderWay() === 0 && running.length > 0) {
       // Prompts that are half computed hold all KV blocks: the oldest gets its own at the others' cost.
       const [oldest] = this.roster.running;
-      if (lane === "prompts" && oldest.drawsNext) return [];
+      if (lane === "prompts" && oldest.samplesNext) return [];
       const most = Math.min(stepTokens, oldest.mostRows(1 + this.spareOutputs([])));
       const turn = turnOf(oldest, this.states?.cut(oldest, most) ?? most);
       if (this.roster.reserve(oldest, turn.count)) chunks.push(turn);
@@ -86,27 +86,27 @@ export class StepPlanner {
     ];
   }
 
-  /** Whether somebody draws a token in every step. */
+  /** Whether somebody samples a token in every step. */
   get decodes(): boolean {
-    return this.roster.running.some((one) => one.drawsNext);
+    return this.roster.running.some((one) => one.samplesNext);
   }
 
-  /** Whether somebody draws a token in every step, and nobody waits or computes a prompt, or what it lost. */
+  /** Whether somebody samples a token in every step, and nobody waits or computes a prompt, or what it lost. */
   get onlyDecodes(): boolean {
     const { running, waiting } = this.roster;
-    return waiting.length === 0 && running.length > 0 && running.every((one) => one.drawsNext);
+    return waiting.length === 0 && running.length > 0 && running.every((one) => one.samplesNext);
   }
 
-  /** The turns of those that draw a token in every step. */
+  /** The turns of those that sample a token in every step. */
   private scheduleDecoding(): Turn[] {
     const turns: Turn[] = [];
     const { running } = this.roster;
-    const drawing = running.filter((one) => one.drawsNext && one.canBegin)
+    const decoding = running.filter((one) => one.samplesNext && one.canBegin)
       .slice(0, this.shareOf(running.length));
-    const proposed = this.propose(drawing);
+    const proposed = this.propose(decoding);
     // What is certain or repeated leaves a row to each of those that come after it.
-    let rows = this.extraRows(drawing, proposed);
-    for (const sequence of drawing) {
+    let rows = this.extraRows(decoding, proposed);
+    for (const sequence of decoding) {
       if (!sequence.runs) continue;
       const more = Math.min(sequence.uncomputed, rows);
       rows -= more;
@@ -142,11 +142,11 @@ export class StepPlanner {
     return Math.max(0, stepOutputs - others - guesses);
   }
 
-  /** What each of them may be going to draw, as many tokens together as a step has outputs to spare. */
-  private propose(drawing: readonly Sequence[]): ReadonlyMap<Sequence, readonly number[]> {
+  /** What each of them may be going to sample, as many tokens together as a step has outputs to spare. */
+  private propose(decoding: readonly Sequence[]): ReadonlyMap<Sequence, readonly number[]> {
     const proposed = new Map<Sequence, readonly number[]>();
     let room = this.spareOutputs([], this.options.lanes?.decodeTokens);
-    for (const sequence of drawing) {
+    for (const sequence of decoding) {
       if (room <= 0) break;
       const guesses = this.guessesOf(sequence, room);
       room -= guesses.length;
@@ -157,11 +157,11 @@ export class StepPlanner {
 
   /** Rows of the next step beside one of each sequence: all that there are to compute, or those that are worth it. */
   private extraRows(
-    drawing: readonly Sequence[],
+    decoding: readonly Sequence[],
     proposed: ReadonlyMap<Sequence, readonly number[]>,
   ): number {
-    const least = drawing.length;
-    const uncomputed = drawing.reduce((sum, one) => sum + one.uncomputed, 0);
+    const least = decoding.length;
+    const uncomputed = decoding.reduce((sum, one) => sum + one.uncomputed, 0);
     const guesses = [...proposed.values()].reduce((sum, { length }) => sum + length, 0);
     const { stepTokens, lanes } = this.options;
     const most = Math.min(lanes?.decodeTokens ?? stepTokens, least + uncomputed + guesses);
@@ -169,9 +169,9 @@ export class StepPlanner {
     return (this.options.rowTimes?.best(least, most) ?? most) - least;
   }
 
-  /** At most so many guesses of what a sequence draws. */
+  /** At most so many guesses of what a sequence samples. */
   private guessesOf(sequence: Sequence, room: number): readonly number[] {
-    const most = Math.min(room, sequence.maxTokens - sequence.drawn - 1);
+    const most = Math.min(room, sequence.maxTokens - sequence.sampled - 1);
     if (sequence.guess === undefined || most < 1) return [];
     try {
       return sequence.guess(sequence.tokens, most).slice(0, most);

@@ -12,24 +12,24 @@ export class StepReports {
   ) {}
 
   /** @param milliseconds What the step took. */
-  tell({ turns, gapMilliseconds, besidePrompts }: StepUnderWay, milliseconds: number): void {
+  report({ turns, gapMilliseconds, overlapsPrompts }: StepUnderWay, milliseconds: number): void {
     let tokens = 0;
     let decodeTokens = 0;
-    for (const { count, guesses, draws } of turns) {
+    for (const { count, guesses, samplesNext } of turns) {
       tokens += count + guesses.length;
-      if (draws) decodeTokens += count + guesses.length;
+      if (samplesNext) decodeTokens += count + guesses.length;
     }
     const promptTokens = tokens - decodeTokens;
-    this.tellReport({ promptTokens, decodeTokens, milliseconds, gapMilliseconds }, besidePrompts);
+    this.take({ promptTokens, decodeTokens, milliseconds, gapMilliseconds }, overlapsPrompts);
   }
 
   /** The same of a step of which the report is there. */
-  tellReport(report: StepReport, besidePrompts: boolean): void {
+  take(report: StepReport, overlapsPrompts: boolean): void {
     const { decodeTokens, milliseconds } = report;
     this.counts.steps++;
     // A step that waited for another's prompts says nothing of what its rows take.
-    if (report.promptTokens > 0 || !besidePrompts) this.chunks.observe(report);
-    if (report.promptTokens === 0 && !besidePrompts) {
+    if (report.promptTokens > 0 || !overlapsPrompts) this.chunks.observe(report);
+    if (report.promptTokens === 0 && !overlapsPrompts) {
       this.options.rowTimes?.observe(decodeTokens, milliseconds);
     }
     this.options.disk?.observe(report);

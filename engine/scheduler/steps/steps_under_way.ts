@@ -13,7 +13,7 @@ export interface StepUnderWay {
   readonly expectedEnd: number;
   /** Whether some of it are prompts, and whether there were prompts in another one meanwhile. */
   readonly hasPrompts: boolean;
-  besidePrompts: boolean;
+  overlapsPrompts: boolean;
   readonly result: Promise<StepResult>;
   /**
    * Resolves when the results of earlier parts of the same prompts have been taken in: those who wait for them may have
@@ -54,21 +54,30 @@ export class StepsUnderWay {
     const others = [...this.steps];
     const start = this.now();
     const gapMilliseconds = others.length > 0 ? undefined : this.lastEnd && start - this.lastEnd;
-    const hasPrompts = turns.some(({ draws }) => !draws);
+    const hasPrompts = turns.some(({ samplesNext }) => !samplesNext);
     const result = (async () => await ask())();
     // It is waited for later.
     result.catch(() => {});
-    const besidePrompts = others.some((other) => other.hasPrompts);
+    const overlapsPrompts = others.some((other) => other.hasPrompts);
     const expectedEnd = start + this.times.of(turns);
     const shares = (other: StepUnderWay) =>
       other.turns.some(({ sequence }) => turns.some((turn) => turn.sequence === sequence));
     const before = Promise.all(others.filter(shares).map(({ taken }) => taken.promise));
     const step: StepUnderWay = {
-      ...{ turns, start, expectedEnd, gapMilliseconds, hasPrompts, besidePrompts, result, before },
+      ...{
+        turns,
+        start,
+        expectedEnd,
+        gapMilliseconds,
+        hasPrompts,
+        overlapsPrompts,
+        result,
+        before,
+      },
       taken: Promise.withResolvers<void>(),
       holds,
     };
-    if (hasPrompts) { for (const other of others) other.besidePrompts = true; }
+    if (hasPrompts) { for (const other of others) other.overlapsPrompts = true; }
     this.steps.add(step);
     return step;
   }

@@ -12,12 +12,12 @@ export interface Turn {
   readonly count: number;
   /** Whether they are computed as decode rows; else as prompt rows. */
   readonly decode: boolean;
-  /** Whether its sequence draws in each step; else it computes a prompt, or what it lost. */
-  readonly draws: boolean;
+  /** Whether its sequence samples in each step; else it computes a prompt, or what it lost. */
+  readonly samplesNext: boolean;
   /** What may come after them; computed as well. */
   readonly guesses: readonly number[];
   /**
-   * Tokens that are drawn: one after the last token and one after each guess, or none. Or hidden states that are
+   * Tokens that are sampled: one after the last token and one after each guess, or none. Or hidden states that are
    * given, of so many of the last tokens.
    */
   readonly outputs: number;
@@ -27,10 +27,10 @@ export interface Turn {
 export function turnOf(sequence: Sequence, most: number, guesses: readonly number[] = []): Turn {
   const rows = sequence.nextRows();
   const count = Math.min(rows.count, most);
-  const drawn = count === sequence.left ? 1 + guesses.length : 0;
-  const outputs = sequence.hidden === undefined ? drawn : sequence.hiddenIn(count);
-  const { begun: position, drawsNext: draws } = sequence;
-  return { sequence, position, count, decode: rows.decode, draws, guesses, outputs };
+  const sampled = count === sequence.left ? 1 + guesses.length : 0;
+  const outputs = sequence.hidden === undefined ? sampled : sequence.hiddenIn(count);
+  const { begun: position, samplesNext } = sequence;
+  return { sequence, position, count, decode: rows.decode, samplesNext, guesses, outputs };
 }
 
 /** A step begins to compute a turn. */

@@ -72,15 +72,15 @@ function doesNotFit(
   choice: Choice,
   source: Source,
   target: Target,
-  { besideWeights }: Suitability,
+  { otherBytes }: Suitability,
 ): M40Error {
   const { card } = target;
   const others = [...source.choices.map(({ variant }) => variant), ...source.others];
   const fitting = others
-    .filter((each) => each.missing.length === 0 && mayFit(each.bytes, target, besideWeights))
+    .filter((each) => each.missing.length === 0 && mayFit(each.bytes, target, otherBytes))
     .filter((each) => each !== choice.variant)
     .sort((a, b) => b.bytes - a.bytes);
-  const most = Math.max(0, card.memoryBytes - besideWeights);
+  const most = Math.max(0, card.memoryBytes - otherBytes);
   const advice = fitting.length > 0
     ? `Of the same place would fit: ${fitting.slice(0, 6).map(label).join(", ")}.`
     : `A file of up to ${gib(most)} would fit; ${
@@ -91,7 +91,7 @@ function doesNotFit(
     `${choice.source} does not fit on ${card.name}: its weights have ${
       gib(gguf.fileBytes)
     }, and beside ` +
-      `them it needs some ${gib(besideWeights)}, of ${gib(card.memoryBytes)} in all. ${advice} ` +
+      `them it needs some ${gib(otherBytes)}, of ${gib(card.memoryBytes)} in all. ${advice} ` +
       "--force fetches it anyway.",
   );
 }

@@ -36,7 +36,7 @@ export async function choose(
     if (suitability !== undefined) {
       if (suitability.fit.contextTokens >= suitability.wantedTokens) return choice;
       if (suitability.fit.contextTokens > 0) second ??= choice;
-      beside = suitability.besideWeights;
+      beside = suitability.otherBytes;
     }
     // What is larger than one that does not fit does not either.
     left = others.filter(({ variant }) =>

@@ -3,7 +3,7 @@ import type { Prefix } from "./prefix_tree.ts";
 import type { Sequence } from "../sequences/sequence.ts";
 
 /** What a sequence takes over of its beginning. */
-export interface Beginning {
+export interface CachedPrefix {
   /** Of each group of layers, as {@link Sequence.kvBlocks}. */
   readonly kvBlocks: number[][];
   readonly prefixes: (Prefix | undefined)[];
@@ -13,10 +13,10 @@ export interface Beginning {
  * The KV blocks of the prompt of a leader, the last of them perhaps not full, and what they stand for. What
  * lies behind a window the leader may have given back: undefined where that is gone.
  */
-export function beginningOf(
+export function prefixOfLeader(
   { kvBlocks, prefixes, prompt }: Sequence,
   layout: KvBlockLayout,
-): Beginning | undefined {
+): CachedPrefix | undefined {
   const { kvBlockTokens } = layout;
   const count = Math.ceil(prompt.length / kvBlockTokens);
   const shared: number[][] = [];

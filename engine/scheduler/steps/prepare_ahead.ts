@@ -21,7 +21,7 @@ const LATE_MS = 0.5;
  * @param ends When the results of all steps under way are expected, by `now`; Infinity where nobody knows.
  * @param now The time in milliseconds.
  */
-export async function prepareBeside(
+export async function prepareAhead(
   sequences: readonly Pick<Sequence, "runs" | "prepare">[],
   step: Promise<unknown>,
   ends: () => readonly number[],

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { type KvBlockName, prefixHash, prefixKey } from "./cache/kv_block_name.ts";
 import { KvBlockStore } from "./cache/kv_block_store.ts";
-import { findOnDisk } from "./disk_beginning.ts";
+import { findOnDisk } from "./disk_prefix.ts";
 import type { KvBlockGroup } from "../kv_blocks/kv_block_layout.ts";
 import { KvBlockManager } from "../kv_blocks/kv_block_manager.ts";
 import { KvBlockSaves } from "../kv_blocks/kv_block_saves.ts";

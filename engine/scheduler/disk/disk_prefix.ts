@@ -12,7 +12,7 @@ export interface WantedKvBlock {
 }
 
 /** What of a sequence's beginning there is in memory and on disk together. */
-export interface DiskBeginning {
+export interface DiskPrefix {
   /** How many KV blocks of tokens can be taken over when the KV blocks from disk are in memory. */
   readonly length: number;
   /** Those KV blocks, earlier ones first. */
@@ -36,7 +36,7 @@ export function findOnDisk(
   tokens: readonly number[],
   match: Match,
   accepts: (index: number, promptRows: number) => boolean = () => true,
-): DiskBeginning {
+): DiskPrefix {
   const { layout, kvBlockTokens } = kvBlockManager;
   const { prefixes } = match;
   const names: { hash: string; promptRows: number }[] = [];

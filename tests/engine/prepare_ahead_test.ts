@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { setImmediate } from "node:timers";
 import type { GenerateRequest } from "../../engine/mod.ts";
 import type { Steering } from "../../engine/sampling/steering.ts";
-import { prepareBeside } from "../../engine/scheduler/steps/prepare_beside.ts";
+import { prepareAhead } from "../../engine/scheduler/steps/prepare_ahead.ts";
 import { collect, promptOf, withEngine } from "../fixtures/engine_fixture.ts";
 
 const now = () => performance.now();
@@ -24,7 +24,7 @@ Deno.test("sequences do a part of their work in turn, until nothing is left, tho
   const done: string[] = [];
   const never = new Promise<never>(() => {});
   const sequences = [worker("a", 3, done), worker("b", 1, done), worker("c", 2, done)];
-  await prepareBeside(sequences, never, unknown, now);
+  await prepareAhead(sequences, never, unknown, now);
   assertEquals(done.join(""), "abcaca");
 });
 
@@ -35,7 +35,7 @@ for (const end of ["ends", "fails"]) {
       setTimeout(() => end === "ends" ? resolve() : reject(new Error("a step")), 5)
     );
     step.catch(() => {});
-    await prepareBeside([worker("a", Infinity, done)], step, unknown, now);
+    await prepareAhead([worker("a", Infinity, done)], step, unknown, now);
     assert(done.length > 0);
   });
 }
@@ -51,7 +51,7 @@ Deno.test("who runs no more prepares nothing, and who fails prepares nothing mor
     },
   };
   const gone = { ...worker("g", 5, done), runs: false };
-  await prepareBeside([failing, gone, worker("a", 3, done)], never, unknown, now);
+  await prepareAhead([failing, gone, worker("a", 3, done)], never, unknown, now);
   assertEquals(done.join(""), "faaa");
 });
 
@@ -64,7 +64,7 @@ Deno.test("others have their turn without a timer, which would keep the work wai
   try {
     const done: string[] = [];
     // Resolves when the event loop has had its turn.
-    await prepareBeside([worker("a", Infinity, done)], Deno.stat("."), unknown, now);
+    await prepareAhead([worker("a", Infinity, done)], Deno.stat("."), unknown, now);
     assert(done.length > 0);
   } finally {
     globalThis.setTimeout = setTimeout;
@@ -88,9 +88,9 @@ function clocked(partMs: number, parts: number) {
 
 Deno.test("nothing is begun where the step is about to end", async () => {
   const { step, clock, sequence, now } = clocked(0.25, 6);
-  await prepareBeside([sequence], step, () => [1.75], now);
+  await prepareAhead([sequence], step, () => [1.75], now);
   assertEquals(clock.done, 6);
-  await prepareBeside([sequence], Promise.resolve(), () => [1.9], now);
+  await prepareAhead([sequence], Promise.resolve(), () => [1.9], now);
   assertEquals(clock.done, 6);
 });
 
@@ -108,7 +108,7 @@ Deno.test("nothing is begun where another step under way is about to end, and wo
     }
     return ends;
   };
-  await prepareBeside([sequence], step, expected, now);
+  await prepareAhead([sequence], step, expected, now);
   assertEquals(begun, 6);
   assert(clock.done >= 60, `${clock.done} parts`);
 });
@@ -123,7 +123,7 @@ Deno.test("where a step does not end when it was expected to, work goes on", asy
     }
     return [1.75];
   };
-  await prepareBeside([sequence], step, expected, now);
+  await prepareAhead([sequence], step, expected, now);
   assert(clock.done >= 60, `${clock.done} parts`);
 });
 
