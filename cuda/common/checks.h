@@ -19,7 +19,7 @@ void check_text(const char* text, uint64_t n_bytes, const char* name);
 
 // One of M40_EXECUTOR_*.
 void check_executor(uint32_t executor);
-// As much of it as there is room for, with a 0 behind it.
+// As much of it as fits, zero-terminated.
 void copy_reason(const std::string& reason, char* text, uint32_t text_bytes);
 
 // wanted_bytes are free in an arena (which is alive or not) of n_bytes. what: what they are for.

@@ -43,7 +43,7 @@ class Reading {
 
  private:
   void read_piece(uint64_t begin, uint64_t end) {
-    // A hint, also where the file ends before that: its answer does not matter.
+    // A hint, also where the file ends earlier: its result does not matter.
     const uint64_t ahead = offset_ + begin + ahead_bytes;
     if (ahead <= INT64_MAX) posix_fadvise(descriptor_, static_cast<off_t>(ahead), static_cast<off_t>(end - begin), POSIX_FADV_WILLNEED);
     while (begin < end) {
@@ -54,7 +54,7 @@ class Reading {
     }
   }
 
-  // Pieces are taken in the file's order, so those before the first that fails have been read by then.
+  // Threads take pieces in the file's order, so all pieces before the first that fails have been read by then.
   void note(uint64_t at, int code) {
     pthread_mutex_lock(&mutex_);
     if (!failed_ || at < failed_at_) {
@@ -76,7 +76,7 @@ class Reading {
   int code_ = 0;
 };
 
-// As many others as there is work for; where they cannot be had, the caller reads alone.
+// As many more threads as there is work for; where none can be started, the caller reads alone.
 void run_by_many(Reading& reading, uint64_t n_bytes) {
   const uint64_t n_pieces = (n_bytes + piece_bytes - 1) / piece_bytes;
   const uint64_t n_helpers = std::min(n_pieces, n_readers) - 1;

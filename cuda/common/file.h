@@ -15,8 +15,8 @@ class File {
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
-  // Large reads are done by several threads at once, for one alone would be slower than many a disk, and the system is
-  // told to fetch what follows, so that the disk goes on while nobody reads.
+  // Several threads do large reads, as one alone is slower than many disks. The system is advised to fetch what
+  // follows, so that the disk stays busy between reads.
   void read(uint64_t offset, uint8_t* memory, uint64_t n_bytes) const;
 
  private:

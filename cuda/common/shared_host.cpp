@@ -16,7 +16,7 @@ namespace m40 {
 
 Descriptor duplicate(const m40_shared& shared) {
   Descriptor copy(fcntl(shared.memory.descriptor().number(), F_DUPFD_CLOEXEC, 0));
-  if (copy.number() < 0) fail(M40_INTERNAL, "shared memory cannot be had once more: %s", strerror(errno));
+  if (copy.number() < 0) fail(M40_INTERNAL, "shared memory cannot be mapped again: %s", strerror(errno));
   return copy;
 }
 
@@ -47,7 +47,7 @@ extern "C" m40_status m40_shared_create(uint64_t n_bytes, m40_shared** shared, m
   return m40::guarded(error, [&] {
     m40::require(shared, "shared");
     if (n_bytes == 0) m40::fail(M40_INVALID_ARGUMENT, "shared memory of 0 bytes: wanted at least 1");
-    if (n_bytes > uint64_t{1} << 48) m40::fail(M40_OUT_OF_MEMORY, "%llu bytes of shared memory could not be had", static_cast<unsigned long long>(n_bytes));
+    if (n_bytes > uint64_t{1} << 48) m40::fail(M40_OUT_OF_MEMORY, "%llu bytes of shared memory could not be mapped", static_cast<unsigned long long>(n_bytes));
     const auto kv_block = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     *shared = new m40_shared{m40::SharedMemory::create((n_bytes + kv_block - 1) / kv_block * kv_block, true)};
   });

@@ -25,7 +25,7 @@ using Long = unsigned long long;
 
 constexpr int size_seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-// A message of one byte that has room for a descriptor beside it.
+// A message of one byte, with room for a descriptor.
 struct DescriptorMessage {
   char byte = 0;
   iovec data = {&byte, 1};
@@ -61,10 +61,10 @@ SharedMemory SharedMemory::create(uint64_t n_bytes, bool reserved) {
   SharedMemory memory;
   memory.descriptor_ = Descriptor(static_cast<int>(syscall(SYS_memfd_create, "m40", MFD_CLOEXEC | MFD_ALLOW_SEALING)));
   const int number = memory.descriptor_.number();
-  if (number < 0) fail(M40_OUT_OF_MEMORY, "shared memory cannot be had: %s", strerror(errno));
+  if (number < 0) fail(M40_OUT_OF_MEMORY, "shared memory cannot be created: %s", strerror(errno));
   if (n_bytes > INT64_MAX || ftruncate(number, static_cast<off_t>(n_bytes)) != 0 ||
       (reserved && fallocate(number, 0, 0, static_cast<off_t>(n_bytes)) != 0)) {
-    fail(M40_OUT_OF_MEMORY, "%llu bytes of shared memory could not be had: %s", Long{n_bytes}, strerror(n_bytes > INT64_MAX ? EFBIG : errno));
+    fail(M40_OUT_OF_MEMORY, "%llu bytes of shared memory could not be mapped: %s", Long{n_bytes}, strerror(n_bytes > INT64_MAX ? EFBIG : errno));
   }
   if (fcntl(number, F_ADD_SEALS, size_seals | F_SEAL_SEAL) != 0) fail(M40_INTERNAL, "shared memory cannot be sealed: %s", strerror(errno));
   memory.n_bytes_ = n_bytes;
@@ -109,7 +109,7 @@ void SharedMemory::forget(uint64_t offset, uint64_t size) const { madvise(data_ 
 
 void connect_sockets(Descriptor& one, Descriptor& other) {
   int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail(M40_INTERNAL, "sockets cannot be had: %s", strerror(errno));
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail(M40_INTERNAL, "sockets cannot be created: %s", strerror(errno));
   one = Descriptor(ends[0]);
   other = Descriptor(ends[1]);
 }

@@ -21,7 +21,7 @@ class Descriptor {
   int number_;
 };
 
-// A file without a name that lives as long as somebody has it open or mapped, and whose size cannot change.
+// A file without a name and of a fixed size. It lives as long as a process has it open or mapped.
 class SharedMemory {
  public:
   SharedMemory() = default;

@@ -1,5 +1,5 @@
-// Included by every source that nvcc compiles, before anything else: M40_SOURCE_NAME is made of the source's own. nvcc names
-// what is a file's own after the first symbol that it defines for others, and after a process's number where there is none.
+// Every source that nvcc compiles includes this file first. nvcc names a file's internal symbols after its first
+// exported symbol, or after a process id where it has none. M40_SOURCE_NAME exports a symbol named after the source.
 #ifndef M40_RUNTIME_SOURCE_NAME_H
 #define M40_RUNTIME_SOURCE_NAME_H
 

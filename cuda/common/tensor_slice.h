@@ -8,8 +8,8 @@
 
 namespace m40 {
 
-// Reads bytes [at, at + n_bytes) of a tensor, as if its experts' rows stood one behind the other, out of the whole weight's,
-// whose bytes [from, from + size) read(from, memory, size) delivers. The description has been checked.
+// Reads bytes [at, at + n_bytes) of a tensor, as if its experts' rows were contiguous, out of the whole weight.
+// read(from, memory, size) delivers bytes [from, from + size) of that. The description has been checked.
 template <class Read>
 void read_rows(const m40_tensor_desc& desc, uint64_t at, uint8_t* memory, uint64_t n_bytes, const Read& read) {
   if (desc.whole_rows == 0) return read(at, memory, n_bytes);
