@@ -1,4 +1,4 @@
-// The memory by which cards exchange what each has computed (m40_op_exchange), and how it is laid out:
+// The memory that cards exchange their columns through (m40_op_exchange: an all-gather), and its layout:
 //
 //   a word, 0: whoever writes something else there has all cards give up (looked at in the host's memory alone), and behind it in
 //   its cache line the word by which they agree on the steps of a run (run_agreement.h; in the host's memory alone)
@@ -6,17 +6,18 @@
 //   of each place, two for packets, used in turn: what is little goes in them
 //   of each place, two for what is handed over otherwise, used in turn
 //
-// It is one of two. Host memory that all cards share has a place of each, which it writes and the others read. Or each card has
-// an inbox, memory of its own with a place of each other card, which that one writes: then what is handed over goes one way,
-// from card to card, and nobody reads over the bus.
+// It is one of two. Either host memory that all cards share has a place for each card, which that card writes and the
+// others read. Or each card has an inbox, memory of its own with a place for each other card to write. Then data goes
+// one way, from card to card, and no card reads over the bus.
 //
-// A packet is two values, each with 1 + the number of the exchange behind it, as eight bytes that are written and read at once:
-// whoever finds the number has the value, one way through the memory instead of three. It takes twice the bytes.
+// A packet is two values, each followed by 1 + the number of the exchange, as eight bytes that are written and read at
+// once. A reader that finds the number has the value, with one trip through the memory instead of three. It takes twice
+// the bytes.
 //
-// Exchanges are counted from 0 on, through all steps since m40_program_exchange: number i uses the places i % 2. Two are
-// enough. A card writes for number i + 2 after it has taken all that the others handed over for number i + 1; they did that
-// after they had taken what it handed over for number i, so nobody reads there any more. In packets numbers have 32 bits: long
-// before they come again, exchanges are to be begun anew.
+// Exchanges are counted from 0 on, through all steps since m40_program_exchange: number i uses the places i % 2. Two
+// are enough. A card writes for number i + 2 after it has read all that the others wrote for number i + 1. They wrote
+// that after they had read what this card wrote for number i, so none reads there any more. In packets, numbers have 32
+// bits: m40_program_exchange has to be called long before they wrap around.
 #ifndef M40_RUNTIME_EXCHANGE_H
 #define M40_RUNTIME_EXCHANGE_H
 
@@ -87,7 +88,7 @@ class Exchange {
   void require_some() const;
   // Throws where the memory is not what the program needs, or the inboxes are not those of its cards.
   void check_memory(const void* memory, uint64_t n_bytes, const m40_inbox* inboxes, uint32_t n_inboxes) const;
-  // Has the memory from now on, which check_memory() has seen, and begins anew.
+  // Takes the memory, which check_memory() has checked, and counts exchanges from 0 again.
   void begin(void* memory, bool through_inboxes);
   void end() {
     memory_ = nullptr;

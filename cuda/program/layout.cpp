@@ -1,4 +1,4 @@
-// m40_abi_version and m40_layout: what the caller compares its own structs with before it trusts them.
+// m40_abi_version and m40_layout: the caller compares its own structs with them before it uses any.
 #include "../include/m40.h"
 
 #include <stddef.h>
@@ -26,7 +26,7 @@ class Layout {
     json_ += std::string("\"") + name + "\": [" + std::to_string(offset) + ", " + std::to_string(n_bytes) + "]";
   }
 
-  // What the struct says beside its fields: JSON members, each after a comma.
+  // What the struct says in addition to its fields: JSON members, each after a comma.
   void rest(const std::string& members) { rest_ = members; }
 
  private:

@@ -85,7 +85,7 @@ uint64_t total(uint32_t n, const Of& of) {
 #undef COUNT
 #undef OPERATION
 
-// Whether its fields are the struct's, one behind the other and none left out, and have all that their roles need.
+// Whether its fields are all of the struct's, in their order, and have all that their roles need.
 constexpr bool complete(const Operation& operation) {
   uint32_t end = 0;
   for (uint32_t i = 0; i < operation.n_fields; i++) {

@@ -1,6 +1,6 @@
-// What each operation of m40.h is, described once, field for field of its record. From here follow its name, the layout
-// of its struct, the checks of its buffers and weights, the arenas that a program lives in, how long a buffer's values
-// are needed, and what may be fused.
+// Describes each operation of m40.h once, field by field of its record. Its name, the layout of its struct and the
+// checks of its buffers and weights follow from here. So do the size of a program's arena, the lifetime of a buffer's
+// values, and what may be fused.
 #ifndef M40_RUNTIME_OPERATIONS_H
 #define M40_RUNTIME_OPERATIONS_H
 
@@ -43,7 +43,7 @@ struct Field {
   // Of weights. Without rows: any number of them.
   Count experts = nullptr;
   Count rows = nullptr;
-  // Whether it is looked at at all; nullptr: always.
+  // Whether the operation uses it; nullptr: always.
   bool (*used)(const m40_op& op) = nullptr;
 
   bool is_buffer() const { return role >= Role::kReads && role <= Role::kLends; }

@@ -45,7 +45,7 @@ struct ProgramBase {
   Step step = {};                    // the one under way, or the last
   Exchange exchange;                 // of a program with exchanges
   bool step_under_way = false;       // begun, and not finished
-  bool run_under_way = false;        // begun, and nobody has been told that it is over
+  bool run_under_way = false;        // begun, and its end not yet reported
 
   bool uses_cache() const { return limits.kv_block_tokens != 0 || limits.n_slots != 0; }
 };
@@ -67,7 +67,7 @@ void check_idle(const ProgramBase* program);
 // Throws where the program is not alive, has no such buffer, or the buffer not n_bytes.
 void check_buffer_access(const ProgramBase* program, uint32_t buffer, const void* data, uint64_t n_bytes);
 
-// Parses the block of the next step. Throws where a step or a run is under way; that one goes on.
+// Parses the block of the next step. Throws where a step or a run is not over; that one continues.
 Step parse_next_step(ProgramBase* program, const void* block, uint64_t block_bytes);
 
 // Throws where there is not one time for each of the program's operations.

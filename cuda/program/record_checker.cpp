@@ -128,7 +128,8 @@ class RecordChecker {
     }
   }
 
-  // ---- what is special: numbers, before buffers and weights are looked at, and what they have to do with each other ----
+  // ---- checks of single operations: numbers, ahead of buffers and weights, and how they depend on each other
+  // ------------
 
   void check_numbers() const {
     switch (op_.kind) {
@@ -235,7 +236,7 @@ class RecordChecker {
     distinct("input", op.input, "residual", op.residual);
   }
 
-  // The range of output columns of weight i, which must not overlap those before it.
+  // The range of output columns of weight i, which must not overlap those of the weights before it.
   void output_range(const uint32_t* rows, const uint32_t* output_column, uint32_t i) const {
     if (rows[i] == 0) reject("rows[%u] is 0: wanted at least 1", i);
     for (uint32_t j = 0; j < i; j++) {
@@ -255,7 +256,7 @@ class RecordChecker {
     if (op.temperature_scale != 0 && op.temperature_length == 0) reject("temperature_length is 0: wanted a number of tokens");
     if (op.kv != M40_NONE && op.kv == op.q) {
       const uint64_t q_end = uint64_t{op.n_heads} * op.head_dim;
-      if (op.k_column < q_end || op.v_column < q_end) reject("K at column %u and V at %u of the buffer of q: wanted them behind it, at %llu", op.k_column, op.v_column, static_cast<unsigned long long>(q_end));
+      if (op.k_column < q_end || op.v_column < q_end) reject("K at column %u and V at %u of the buffer of q: wanted them after it, at %llu", op.k_column, op.v_column, static_cast<unsigned long long>(q_end));
     }
     if (op.kv != M40_NONE && (op.v_column == M40_NONE) != (program_.cache->value_dim[op.layer] == 0)) {
       reject("V %s: the layer of the cache has %s", op.v_column == M40_NONE ? "is missing" : "is given", op.v_column == M40_NONE ? "its own V" : "the first values of K for V");
@@ -367,7 +368,7 @@ class RecordChecker {
     }
   }
 
-  // Of an operation whose state is a matrix a head.
+  // Of an operation with a matrix a head as its state.
   void state_heads(uint32_t n_heads, const char* shared_name, uint32_t n_shared, uint32_t rows, uint32_t columns) const {
     for (const uint32_t number : {n_heads, n_shared, rows, columns}) {
       if (number == 0 || number > most_heads) {

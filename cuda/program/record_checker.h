@@ -7,7 +7,7 @@
 
 namespace m40 {
 
-// Throws Failure with M40_INVALID_ARGUMENT. With tensors == nullptr, tensor indices are not looked at.
+// Throws Failure with M40_INVALID_ARGUMENT. With tensors == nullptr, it ignores tensor indices.
 void check_record(const ProgramDescription& program, const TensorLookup* tensors, uint32_t index);
 
 }  // namespace m40

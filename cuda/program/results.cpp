@@ -58,7 +58,7 @@ void write_results(const m40_op_sample& sample, const Step& step, const uint32_t
       result.status = statuses[i];
       if (result.kind == M40_OUTPUT_SAMPLE && result.status == M40_OUTPUT_OK) {
         result.sample = samples[i];
-        if (!is_shaped(step.sampling[i])) result.sample.surprise = 0;  // no other draw writes it
+        if (!is_shaped(step.sampling[i])) result.sample.surprise = 0;  // nothing else writes it
       }
     }
     values += n_values;

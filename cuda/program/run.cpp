@@ -18,7 +18,7 @@ constexpr uint32_t look_ms = 1000;
 
 using Long = unsigned long long;
 
-// The step's rows are those that a run can go on with.
+// The step's rows are those that a run can continue.
 void check_step(const Step& step, const StepLimits& limits) {
   if (!limits.samples) fail(M40_UNSUPPORTED, "a run of a program without a sample operation");
   if (step.n_decode != step.n_tokens || step.n_outputs != step.n_tokens) {
@@ -60,7 +60,7 @@ class RunParser {
     input.n_end_tokens = header.n_end_tokens;
     for (uint32_t i = 0; i < step.n_tokens; i++) {
       const m40_run_row& row = input.rows[i];
-      if (row.n_tokens == 0) fail(M40_INVALID_ARGUMENT, "row %u of a run draws 0 tokens: wanted at least 1", i);
+      if (row.n_tokens == 0) fail(M40_INVALID_ARGUMENT, "row %u of a run samples 0 tokens: wanted at least 1", i);
       if (row.n_end_tokens != 0 && uint64_t{row.first_end_token} + row.n_end_tokens > header.n_end_tokens) {
         fail(M40_INVALID_ARGUMENT, "row %u of a run: end tokens %u to %llu: the run has %u", i, row.first_end_token,
              Long{uint64_t{row.first_end_token} + row.n_end_tokens}, header.n_end_tokens);
@@ -96,7 +96,7 @@ class RunParser {
     if (limits.kv_block_tokens != 0) check_kv_blocks(step, limits, step.sequences[i], step.positions[i], static_cast<uint32_t>(last));
   }
 
-  // Slots that are written from some step on are nobody's before.
+  // A slot that is written from a later step on belongs to no other row.
   static void check_later_slots(const Step& step, const StepLimits& limits, const m40_run_row* rows) {
     std::vector<uint32_t> later;
     for (uint32_t i = 0; i < step.n_tokens; i++) {
@@ -112,11 +112,11 @@ class RunParser {
     if (later.empty()) return;
     std::sort(later.begin(), later.end());
     const auto twice = std::adjacent_find(later.begin(), later.end());
-    if (twice != later.end()) fail(M40_INVALID_ARGUMENT, "two rows of a run go on in slot %u: wanted a slot each", *twice);
+    if (twice != later.end()) fail(M40_INVALID_ARGUMENT, "two rows of a run continue in slot %u: wanted a slot each", *twice);
     for (uint32_t i = 0; i < step.n_tokens; i++) {
       for (const uint32_t slot : {step.slot_from(step.sequences[i]), step.slot_to(step.sequences[i])}) {
         if (!std::binary_search(later.begin(), later.end(), slot)) continue;
-        fail(M40_INVALID_ARGUMENT, "a row of a run goes on in slot %u, which row %u begins with: wanted one that no row has", slot, i);
+        fail(M40_INVALID_ARGUMENT, "a row of a run continues in slot %u, which row %u begins with: wanted one that no row has", slot, i);
       }
     }
   }
@@ -134,7 +134,7 @@ RunInput parse_run(const void* run, uint64_t run_bytes, const Step& step, const 
 
 void Run::open(const Ring& ring, uint32_t n_rows, RunAgreement& agreement) {
   const uint32_t first = ring.read();
-  // A step is queued behind the one that is under way, whose entries are looked at when it is done.
+  // A step is queued after the running one; the entries of that one are read when it is done.
   if (uint64_t{2} * n_rows > ring.n_entries()) {
     fail(M40_INVALID_ARGUMENT, "a run of %u rows with a ring of %u entries: wanted two for each row at least", n_rows, ring.n_entries());
   }

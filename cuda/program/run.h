@@ -19,7 +19,7 @@ namespace m40 {
 
 // The arrays are in the caller's memory.
 struct RunInput {
-  uint32_t n_steps;  // no more than the longest row draws tokens
+  uint32_t n_steps;  // no more than the longest row samples tokens
   const m40_run_row* rows;
   const int32_t* end_tokens;
   uint32_t n_end_tokens;
@@ -37,8 +37,8 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  // The ring's, from now on until the run is over, whose steps are as many as other cards' are. Throws where the ring has no room
-  // for the first step.
+  // Takes the ring until the run is over. The run has as many steps as on the other cards. Throws where the ring has no
+  // room for the first step.
   void open(const Ring& ring, uint32_t n_rows, RunAgreement& agreement);
   // Starts work() on a thread of its own; what it throws is the run's failure.
   void start(std::function<void()> work);
@@ -57,7 +57,7 @@ class Run {
   bool next(uint32_t step);
   // Whether all entries of a step are whole. They become so in any order.
   bool has_step(uint32_t step) const;
-  // Whether a row draws a token after a step, whose entries are whole.
+  // Whether a row samples another token after a step with complete entries.
   bool goes_on(uint32_t step) const;
   // For its thread: entries have become whole.
   void notify();

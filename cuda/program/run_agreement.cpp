@@ -15,9 +15,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t decisions_most = 1u << 31;  // of the word's bits; they begin at 0 again
-// A decision comes some microseconds before or after somebody waits for it: to sleep takes longer.
+// A decision comes within microseconds of the wait for it: to sleep takes longer.
 constexpr auto awake = std::chrono::microseconds(200);
-// Who gives up wakes nobody.
+// A card that gives up wakes no other card.
 constexpr uint32_t look_ms = 5;
 
 }  // namespace
@@ -32,7 +32,7 @@ void RunAgreement::begin(std::atomic<uint32_t>* word, const std::atomic<uint32_t
 void RunAgreement::say_next() {
   n_steps_++;
   if (word_ == nullptr || follows()) return;
-  // A run that is over is followed by one that goes on.
+  // A further run may follow a run that is over.
   word_->store((before_ + n_steps_ - 1) % decisions_most * 2, std::memory_order_release);
   wake_all(*word_);
 }

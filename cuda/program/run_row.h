@@ -23,10 +23,10 @@ struct RunRowInput {
   RunRowSlots slots;  // nullptr where the program has no states
 };
 
-// left: how many tokens the row draws yet, 0 once it has ended. status, token: what it drew now, in that step of the run. The
-// answer is whether it goes on. Where it does not, its input stays, so that steps to come compute it to the same bits; a state
-// they would advance once more, and so write other K and V to its last position, which may be kept: a row with one goes on by
-// itself behind its end, where nobody looks.
+// left: how many tokens the row still samples, 0 once it has ended. status, token: its sample in this step of the run.
+// Returns whether the row continues. Where it does not, its input stays, so that later steps compute it to the same
+// bits. Later steps would advance a state again, and so write other K and V to the row's last position, which may be
+// kept. So a row with a state continues after its end, where nothing reads its K and V.
 M40_ANYWHERE bool advance_row(const m40_run_row& row, const int32_t* end_tokens, uint32_t step, uint32_t status, int32_t token, uint32_t* left,
                               const RunRowInput& input) {
   bool ends = *left <= 1 || status != M40_OUTPUT_OK;

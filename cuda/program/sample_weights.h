@@ -1,8 +1,8 @@
-// The numbers of shaped draws (see m40_sampling), for every library alike.
+// The arithmetic of shaped sampling (see m40_sampling), the same in every library.
 //
-// Which token is drawn follows from sums over all tokens, in whatever order a library adds them. So what is added are whole
-// numbers, and what they are made from is computed here, by sums, products and quotients of IEEE 754 alone, none of them
-// fused: every library gets the same bits, and draws the same token.
+// The sampled token follows from sums over all tokens, and each library has its own order of additions. So the addends
+// are whole numbers. They are computed here by sums, products and quotients of IEEE 754 alone, none of them fused:
+// every library gets the same bits, and samples the same token.
 #ifndef M40_RUNTIME_SAMPLE_WEIGHTS_H
 #define M40_RUNTIME_SAMPLE_WEIGHTS_H
 
@@ -90,7 +90,7 @@ M40_ANYWHERE double log(double x) {
 
 }  // namespace exact
 
-// How likely tokens are beside the likeliest of them, as whole numbers: it has `unit`.
+// How likely tokens are relative to the likeliest, as whole numbers: that one has `unit`.
 struct ShapedWeights {
   static constexpr uint64_t unit = 1ull << 41;
   double best;         // its logit
@@ -129,7 +129,7 @@ M40_ANYWHERE uint64_t below_share(uint64_t total, float share) {
   return (whole < total ? whole : total) - 1;
 }
 
-// What a sum has to be more than for a draw.
+// The bound that the running sum has to exceed at the sampled token.
 M40_ANYWHERE uint64_t draw_target(uint64_t total, uint32_t random) { return exact::high_product(total, static_cast<uint64_t>(random) << 32); }
 
 // The order in which locally typical sampling keeps tokens: by how far their surprise is from the one expected. Both have
@@ -141,7 +141,7 @@ struct TypicalOrder {
   M40_ANYWHERE static TypicalOrder among(const ShapedSums& sums) {
     return {fixed(exact::over(exact::to_double(sums.moment), exact::to_double(sums.weight)))};
   }
-  // Of a token whose weight is not 0. Rises from those that are kept first on.
+  // Of a token with a weight other than 0. Rises from the tokens that are kept first on.
   M40_ANYWHERE uint64_t key(double depth, uint32_t token) const {
     const uint64_t at = fixed(depth);
     const uint64_t distance = at > expected ? at - expected : expected - at;

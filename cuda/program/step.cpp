@@ -27,7 +27,7 @@ uint64_t first_looked_at(const CacheUse& use, uint64_t position) {
   char of_group[32] = "";
   if (step.n_groups > 1) snprintf(of_group, sizeof(of_group), " in group %u", group);
   if (kv_block == M40_NONE) {
-    fail(M40_INVALID_ARGUMENT, "KV block %u of sequence %u%s is absent (M40_NONE): the step looks at its positions from %llu on", index, sequence,
+    fail(M40_INVALID_ARGUMENT, "KV block %u of sequence %u%s is absent (M40_NONE): the step reads its positions from %llu on", index, sequence,
          of_group, static_cast<unsigned long long>(first));
   }
   fail(M40_INVALID_ARGUMENT, "KV block %u of sequence %u%s is %u: the KV cache has %u KV blocks", index, sequence, of_group, kv_block, limits.n_kv_blocks);
@@ -141,7 +141,7 @@ class StepParser {
         seen[sequence / 32] |= bit;
         first_position = step.positions[t];
       } else if (t == step.n_decode) {
-        fail(M40_INVALID_ARGUMENT, "token %u of the step is of sequence %u, as is the one before it, the last of %u decoded rows: wanted all or none of a sequence's rows decoded",
+        fail(M40_INVALID_ARGUMENT, "token %u of the step is of sequence %u, as is the one before it, the last of %u decode rows: wanted all or none of a sequence's rows as decode rows",
              t, sequence, step.n_decode);
       } else if (t < step.n_decode && step.positions[t] != step.positions[t - 1] + 1) {
         fail(M40_INVALID_ARGUMENT, "token %u of the step, decoded, has position %u after %u of the same sequence: wanted the next one", t,

@@ -65,7 +65,7 @@ struct Step {
   const uint32_t* masks;             // [n_masks, mask_words]
   uint32_t mask_words;
   bool hidden;                       // an output is a hidden state
-  bool shaped;                       // one is a shaped draw (sample_weights.h)
+  bool shaped;                       // one is sampled with shaping (sample_weights.h)
   uint32_t prefill_share;            // 1 to 1000
 
   // A sequence's KV blocks in a group of the cache.

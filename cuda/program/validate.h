@@ -30,7 +30,7 @@ struct ProgramDescription {
   uint32_t n_ops;
 };
 
-// With tensors == nullptr, tensor indices are not looked at.
+// With tensors == nullptr, it ignores tensor indices.
 void validate_program(const ProgramDescription& program, const TensorLookup* tensors);
 
 // Positions that a token of the program may have: 0 .. the result - 1. The cache and the tables of learned
