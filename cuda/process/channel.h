@@ -1,6 +1,6 @@
-// What the two ends of a channel (m40.h) share: one piece of memory. It starts with a header, in which each lane has a
-// mailbox for one message at a time; behind it each lane has room for the memory that its messages hand over. All of it
-// is there from the beginning, as addresses: what is not touched takes no memory.
+// The memory that the two ends of a channel (m40.h) share. It starts with a header, in which each lane has a mailbox
+// for one message at a time. After it, each lane has room for the memory that its messages pass. All of it is reserved
+// from the start, as addresses: untouched pages take no memory.
 //
 // A message goes from free to asked (the caller), from asked to answered (the server), or to gone, when the server's
 // process has ended.
@@ -96,7 +96,7 @@ constexpr Room rooms[n_lanes] = {
 constexpr uint64_t channel_bytes = rooms[kPrompts].offset + rooms[kPrompts].n_bytes;
 static_assert(sizeof(Header) <= header_room, "the header has its room");
 
-// Whether the condition came true while it was looked at for so long. On a machine with one processor nobody looks.
+// Polls the condition for so long; whether it came true. A machine with one processor does not poll.
 template <class Condition>
 bool spin_until(const Condition& condition, uint64_t microseconds);
 

@@ -24,7 +24,7 @@ constexpr uint32_t look_ms = 1000;
 constexpr uint32_t start_looks = 60;
 constexpr uint32_t silent_looks = 10;
 constexpr uint32_t kill_ms = 10'000;
-// Who finishes a step was woken shortly before its end.
+// The thread that finishes a step was woken shortly before its end.
 constexpr uint64_t finish_spin_us = 400;
 constexpr uint64_t call_spin_us = 20;
 // What a lane's room keeps from message to message. More of it is given back.
@@ -67,7 +67,7 @@ m40_channel::~m40_channel() {
   pulse_.join();
 }
 
-// It runs beside all calls: whoever waits for the process must not be the one who has to notice.
+// It runs concurrently with all calls: a thread that waits for the process cannot also notice its end.
 void m40_channel::watch_pulse() {
   uint32_t last = header_.beats;
   for (uint32_t silent = 0; !process_.wait_for_end(look_ms) && !process_.ended();) {
@@ -111,7 +111,7 @@ m40_status m40_channel::call(uint32_t index, const m40_channel_argument* argumen
   return answer.status;
 }
 
-// Steps of the lane of prompts have a mailbox of their own, so that they go on beside all else.
+// Steps of the lane of prompts have their own mailbox, so that they run concurrently with all other calls.
 Lane m40_channel::lane_of(const Function& function, uint32_t index, const m40_channel_argument* arguments) {
   if (!is_step(index)) return function.lane;
   const std::lock_guard<std::mutex> lock(prompt_programs_mutex_);
@@ -212,7 +212,7 @@ void m40_channel::post(Lane lane) {
   Bell& bell = header_.bells[server_of(lane)];
   bell.rung++;
   if (bell.asleep != 0) wake_all(bell.rung);
-  // Whoever noted the end may have been here before.
+  // The thread that noted the end may have been here already.
   if (process_.ended()) mailbox(lane).state = kGone;
 }
 

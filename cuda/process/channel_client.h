@@ -37,7 +37,7 @@ struct m40_channel {
   // What a lane's caller knows of it.
   struct LaneState {
     std::mutex mutex;
-    uint64_t kept_bytes = 0;    // of its room, for the block of a step that goes on
+    uint64_t kept_bytes = 0;    // of its room, for the block of a step that is not over
     uint64_t touched_bytes = 0; // of its room
     uint32_t posted = M40_NONE;  // the function of a message that nobody has waited for yet
   };

@@ -33,7 +33,7 @@ constexpr uint64_t call_spin_us = 50;
 class Watchdog {
  public:
   Watchdog(int socket, std::atomic<uint32_t>& beats) : done_(eventfd(0, EFD_CLOEXEC)) {
-    if (done_.number() < 0) fail(M40_INTERNAL, "an event cannot be had: %s", strerror(errno));
+    if (done_.number() < 0) fail(M40_INTERNAL, "an event cannot be created: %s", strerror(errno));
     thread_.start([this, socket, &beats] {
       pollfd watched[] = {{socket, POLLRDHUP, 0}, {done_.number(), POLLIN, 0}};
       while (watched[1].revents == 0) {
@@ -115,7 +115,7 @@ class Server {
   Server(SharedMemory memory, Descriptor socket)
       : memory_(std::move(memory)), socket_(std::move(socket)), header_(*reinterpret_cast<Header*>(memory_.data())) {
     if (header_.magic != magic || header_.abi_version != M40_ABI_VERSION || header_.header_bytes != sizeof(Header)) {
-      fail(M40_INVALID_ARGUMENT, "the channel is another version's: the program was replaced while it ran; start it anew");
+      fail(M40_INVALID_ARGUMENT, "the channel is another version's: the program was replaced while it ran; start it again");
     }
   }
 
@@ -157,7 +157,7 @@ class Server {
 
   void answer(Lane lane) {
     Mailbox& mailbox = header_.mailboxes[lane];
-    // Out of the shared memory, before it is checked.
+    // Copied out of the shared memory first: the other end could change it after the check.
     Request request;
     memcpy(&request, &mailbox.request, sizeof(request));
     Answer given = {};
@@ -170,7 +170,7 @@ class Server {
 
   m40_status serve_request(Lane lane, const Request& request, Answer* answer) {
     const Function& function = function_at(request.function);
-    // The descriptor has been sent before the message, so it is taken first, whatever else is wrong.
+    // The client sends the descriptor before the message, so the server takes it first, even if the message is wrong.
     Descriptor descriptor;
     if (request.function == kHostAlloc && lane == function.lane) descriptor = receive_descriptor(socket_.number());
     const bool in_lane = function.lane == lane || (lane == kPrompts && is_step(request.function));

@@ -38,8 +38,8 @@ const char* signal_name(int number) {
 
 bool begins_with(const std::string& text, const char* prefix) { return text.compare(0, strlen(prefix), prefix) == 0; }
 
-// Whether a variable is one that programs, the system or the driver go by, and no secret. Whoever can look at the other
-// process, or takes it over by a file that it reads, is to learn of none.
+// Whether programs, the system or the driver need the variable, and it is no secret. A process that reads the other
+// process, or takes it over by a file that it reads, must learn no secret.
 bool is_inherited(const std::string& variable) {
   const std::string name = variable.substr(0, variable.find('='));
   for (const char* word : {"KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "AUTH"}) {
@@ -81,7 +81,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::v
   std::vector<Descriptor> copies;
   for (size_t i = 0; i < descriptors.size(); i++) {
     copies.emplace_back(fcntl(descriptors[i], F_DUPFD_CLOEXEC, first_descriptor + static_cast<int>(descriptors.size())));
-    if (copies[i].number() < 0) fail(M40_INTERNAL, "a descriptor for the device's process cannot be had: %s", strerror(errno));
+    if (copies[i].number() < 0) fail(M40_INTERNAL, "a descriptor for the device's process cannot be opened: %s", strerror(errno));
     posix_spawn_file_actions_adddup2(&settings.actions, copies[i].number(), first_descriptor + static_cast<int>(i));
   }
   // A terminal and service managers send these to all processes at once; this one decides when the other ends.

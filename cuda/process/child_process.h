@@ -42,7 +42,7 @@ class ChildProcess {
   int status_ = 0;  // waitpid's
   std::atomic<uint32_t> ended_{0};
   std::atomic<uint32_t> reaped_{0};
-  std::string given_up_;  // why; set before ended_
+  std::string given_up_;  // why; set ahead of ended_
   std::mutex reaping_;
   Thread watcher_;
 };
