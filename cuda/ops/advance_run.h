@@ -1,4 +1,4 @@
-// Behind each step of a run: what it drew goes into the ring, and becomes the next step's input.
+// After each step of a run: its sampled tokens go into the ring, and become the next step's input.
 #ifndef M40_OPS_ADVANCE_RUN_H
 #define M40_OPS_ADVANCE_RUN_H
 

@@ -122,8 +122,8 @@ struct PrefillTiles {
     const uint64_t reached = uint64_t{reach(op)} + tile_tokens;
     most_spans = reached >= max_positions ? tiles(max_positions, span) : tiles(static_cast<uint32_t>(reached), span) + 1;
   }
-  // Heads of a tile: as many as a KV head has, or the most that leave an eighth of the rows empty or less, so that 20 heads
-  // do not leave 12 of 32 rows so.
+  // Heads of a tile: all of a KV head, or the largest number that leaves at most an eighth of the rows empty: 20 heads
+  // would leave 12 of 32 rows empty.
   static uint32_t heads_of(uint32_t group, uint32_t rows) {
     for (uint32_t heads = std::min(group, rows); heads > 1; heads--) {
       const uint64_t used = uint64_t{group} * (rows / heads), room = uint64_t{tiles(group, heads)} * rows;
@@ -143,7 +143,8 @@ struct PrefillTiles {
 // The factor that makes scores of products: in base-2 logarithms, unless a cap comes between.
 float score_scale(const m40_op_attention& op) { return op.softcap == 0 ? op.scale * 1.4426950408889634f : op.scale; }
 
-// What all kernels are told of the tokens from number `first` on. head_tiles: blocks that share a KV head's query heads.
+// The arguments of all kernels for the tokens from number `first` on. head_tiles: blocks that share a KV head's query
+// heads.
 AttentionKernelArgs kernel_args(const AttentionArgs& args, const StepView& step, const CacheView& cache, uint32_t first, uint32_t head_tiles) {
   const m40_op_attention& op = args.op;
   AttentionKernelArgs kernel = {};

@@ -40,7 +40,7 @@ void launch_exchange(const ExchangeArgs& args, cudaStream_t stream) {
     return;
   }
   const uint64_t wanted = (most * args.n_rows + 4 * exchange_threads - 1) / (4 * exchange_threads);
-  // Where there are no rows the cards meet all the same: the exchange before this one is over then.
+  // Without rows the cards still wait for one another, so that the previous exchange is over.
   const uint32_t parts = static_cast<uint32_t>(std::clamp<uint64_t>(wanted, 1, exchange_parts));
   if (begin_at_multiples(args, 4)) {
     M40_LAUNCH((exchange_kernel<float4>), parts, exchange_threads, 0, stream, args);

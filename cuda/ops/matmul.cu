@@ -102,9 +102,9 @@ struct WeightRows {
 
 constexpr uint32_t least_rest_columns = 512;
 
-// Where the last round of blocks of 32 tokens leaves most multiprocessors idle, and to do what is in it by blocks of 8 takes less
-// time than all else, cuts the rows off that it has, from the last weight's last on, which are of one type. Returns of how many
-// weights.
+// Where the last wave of thread blocks of 32 tokens leaves most multiprocessors idle, and blocks of 8 compute its rows
+// in less time, moves these rows to a launch of their own. They are the last rows, of one type. Returns the number of
+// weights that they are of.
 uint32_t cut_rest(const MatmulArgs& args, uint32_t n_tokens, uint32_t n_multiprocessors, WeightRows* rows, uint32_t n, WeightRows (&rest)[M40_MAX_MATMUL_WEIGHTS]) {
   WeightRows kept[M40_MAX_MATMUL_WEIGHTS];
   std::copy(rows, rows + n, kept);
@@ -218,7 +218,7 @@ uint64_t matmul_scratch_bytes(const uint32_t*, const uint32_t* rows, uint32_t n_
 // once: a multiprocessor that does several, one after the other, does the prologue as often. With two tokens it costs more.
 bool matmul_fuses(const MatmulArgs& args) {
   if (args.prologue.kind == MatmulPrologue::kNone) return true;
-  // A resident kernel has a block do many, each of which would do the prologue again.
+  // In a persistent kernel one thread block computes many blocks, and each would repeat the prologue.
   if (args.prefill || args.n_rows != 1 || LaunchList::current() != nullptr) return false;
   bool at_once = true;
   const uint32_t n_multiprocessors = multiprocessors();
@@ -233,7 +233,7 @@ bool matmul_fuses(const MatmulArgs& args) {
 void launch_matmul(const MatmulArgs& args, cudaStream_t stream) {
   if (args.n_rows == 0) return;
   if (args.prefill) return launch_prefill_matmul(args, stream);
-  // A rare type has no kernel of several tokens whose columns cannot be loaded four at a time.
+  // A rare type has no kernel for several tokens where columns cannot be loaded four at a time.
   const bool one_by_one = !can_load_four(args) && has_rare(args);
   const uint32_t pass = one_by_one ? 1 : decode_pass;
   for (uint32_t first = 0; first < args.n_rows; first += pass) {

@@ -1,4 +1,4 @@
-// Decode kernels of launches whose weights are of two types.
+// Decode kernels of launches with weights of two types.
 #define M40_MATMUL_INSTANTIATE
 #include "matmul_launch.cuh"
 

@@ -14,7 +14,7 @@ constexpr uint32_t small_tile = 32, large_tile = 64;  // rows
 // one of 128 rows would from some 440 on, which is more than steps have.
 constexpr uint32_t rows_for_large_tiles = 48;
 
-// The same as a product whose rows are the slots, for what the planning of products asks.
+// The same as a product with the slots as its rows, for the planning of products.
 MatmulArgs as_matmul(const ExpertMatmulArgs& args) {
   MatmulArgs product = {};
   product.input = args.input;
@@ -61,8 +61,8 @@ void launch_prefill_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t str
   const MatmulArgs product = as_matmul(args);
   const uint32_t n_experts = args.n_experts(), n_slots = product.n_rows;
   const bool large = can_load_four(product) && n_slots / n_experts >= rows_for_large_tiles;
-  // What whole tiles leave of a group is multiplied as decoded rows are, eight at a time, where it is half a tile or less.
-  // Types whose decoded rows have bits of their own do without.
+  // The rows that whole tiles leave of a group are multiplied as decode rows, eight at a time, where they are half a
+  // tile or less. Types with other bits for decode rows do without.
   const bool rests_too = std::none_of(args.weights, args.weights + args.n_weights, [](const PackedWeight& w) { return sums_parts(w.type); });
   const uint32_t tile_rows = large ? large_tile : small_tile, rest_rows = rests_too ? tile_rows / 2 : 0;
   const ExpertGroups groups = grouped_by_expert(args, tile_rows, rest_rows, stream);

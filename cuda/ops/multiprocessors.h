@@ -21,8 +21,9 @@ inline uint32_t multiprocessors() {
   return 1;
 }
 
-// How many of n thread blocks a launch has, which go through all of them by turns (walk_blocks), where it is to leave room to
-// launches beside it. residency: blocks that fit on a multiprocessor. share: thousandths of these places that it may take.
+// The thread blocks of a launch that leaves room to concurrent launches: they go through all n blocks in turns
+// (walk_blocks). residency: blocks that fit on a multiprocessor. share: the thousandths of these places that the launch
+// may take.
 inline uint32_t limited_blocks(uint64_t n, uint32_t residency, uint32_t share) {
   if (share >= all_places) return static_cast<uint32_t>(n);
   const uint64_t places = uint64_t{multiprocessors()} * residency * share / all_places;

@@ -1,7 +1,7 @@
-// The operations as the executor launches them: the records of m40.h with device pointers in the place of buffer
-// and tensor indices. Each launch_* puts its kernels on the stream and returns; it allocates nothing, waits for
-// nothing and looks at no device memory, so that a step can be captured as a CUDA graph: what it launches follows
-// from the counts, strides and shapes in its arguments alone.
+// The operations as the executor launches them: the records of m40.h, with device pointers instead of buffer and tensor
+// indices. Each launch_* puts its kernels on the stream and returns. It allocates nothing, waits for nothing and reads
+// no device memory, so that a step can be captured as a CUDA graph. Its launches follow only from the counts, strides
+// and shapes in its arguments.
 //
 // Unless said otherwise a pointer is device memory, a stride counts elements between rows, and a row is one token.
 #ifndef M40_OPS_OPS_H
@@ -21,7 +21,7 @@ namespace m40::cuda {
 
 // Device memory that operations share, one after the other.
 struct Scratch {
-  // scratch_counters words that are 0 whenever no kernel runs: who counts in them leaves them 0.
+  // scratch_counters words that are 0 whenever no kernel runs: a kernel that counts in them resets them to 0.
   uint32_t* counters;
   // As many bytes as the largest *_scratch_bytes of the program's operations asked for; 256-byte aligned.
   void* memory;
@@ -50,7 +50,7 @@ struct StepView {
   uint32_t prefill_share;  // thousandths of the places for thread blocks that prompts may take: limited_blocks()
   // Tokens of the sequence with most of them in this step.
   uint32_t most_tokens;
-  bool shaped;                          // an output is a shaped draw
+  bool shaped;                          // an output is sampled with shaping
   // Where the program has states: its sequences, those of most rows first, and their rows in tiles, a sequence's first one
   // with its first row.
   const SequenceRows* sequence_rows;    // [n_sequences]
@@ -82,12 +82,12 @@ struct MatmulWeight {
   const float* bias;  // [weight.rows], or nullptr
   uint32_t output_column;
   const float* factor = nullptr;  // [1], or nullptr
-  uint32_t whole_rows = 0;        // of the weight that it is a part of, as whose columns its own are split; 0: it is whole
+  uint32_t whole_rows = 0;        // of the whole weight that this is a slice of, with the same split-K; 0: it is whole
 
   uint32_t split_rows() const { return whole_rows == 0 ? weight.rows : whole_rows; }
 };
 
-// What is done to a row of the input before it is multiplied. Only where matmul_fuses() says so.
+// What the product does to a row of the input first. Only where matmul_fuses() says so.
 struct MatmulPrologue {
   enum Kind : uint32_t { kNone, kNorm, kActivation };
   Kind kind = kNone;
@@ -116,7 +116,7 @@ struct MatmulArgs {
   MatmulPrologue prologue = {};
 };
 
-// types may be nullptr: enough for any types then, since memory is planned before the tensors are known.
+// types may be nullptr: then enough for any types, since memory is planned before the tensors are known.
 uint64_t matmul_scratch_bytes(const uint32_t* types, const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows);
 // Whether launch_matmul does args.prologue itself, to the same bits as the operation of its own followed by a matmul.
 bool matmul_fuses(const MatmulArgs& args);
@@ -155,7 +155,7 @@ struct ExpertMatmulArgs {
   const float* biases[2];   // [n_experts * rows], or nullptr
   const float* factors[2];  // [n_experts], or nullptr
   uint32_t output_column[2];
-  uint32_t copied;          // values behind a slot's input, of its own, that are copied behind its sums; with one weight, decoded
+  uint32_t copied;          // values after a slot's own input that are copied after its sums; with one weight, decode rows
   const float* slot_scale;  // [n_tokens, n_used]: what a slot's row is multiplied by, or nullptr
   uint32_t slot_scale_stride;
   ExpertGrouping* grouping;  // decode and prefill have one each
@@ -169,7 +169,7 @@ struct ExpertMatmulArgs {
   bool activates = false;
   uint32_t activation = 0;
   float alpha = 0, limit = 0;
-  // The slots of each token are summed up as by launch_expert_sum, whose input is this output; nullptr: they are not. Only
+  // Sums the slots of each token, as launch_expert_sum does with this output as its input; nullptr: it does not. Only
   // where expert_matmul_sums() says so.
   const ExpertSumArgs* sum = nullptr;
 
@@ -179,7 +179,7 @@ struct ExpertMatmulArgs {
 
 bool expert_matmul_activates(const ExpertMatmulArgs& args);
 bool expert_matmul_sums(const ExpertMatmulArgs& args);
-// Every expert has to exist: launch_check_experts sees to it where they did not come from launch_route.
+// Every expert has to exist: launch_check_experts ensures that where they do not come from launch_route.
 void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream);
 
 // Puts 0 for experts that do not exist, and says of one of them: fault[0] = 1 + its token, fault[1] = the expert.
@@ -237,7 +237,7 @@ struct RopeStoreArgs {
   const uint64_t* turns;  // [rope_dim / 2], of rope_turns(); nullptr for M40_ROPE_NONE
   const float* q_norm;    // [head_dim], or nullptr
   const float* k_norm;
-  m40_op_rope_store op;  // of its indices, the layer and whether v_column is M40_NONE are looked at alone
+  m40_op_rope_store op;  // of its indices, only the layer and whether v_column is M40_NONE are read
 };
 
 // Throws Failure (M40_UNSUPPORTED) where heads are too large.
@@ -257,7 +257,7 @@ struct AttentionArgs {
   uint32_t max_positions;  // of a sequence, by the program's limits
   uint32_t decode_rows;    // that are computed at a time: attention_decode_rows()
   const float* sinks;      // [n_heads], or nullptr
-  m40_op_attention op;     // its indices are not looked at
+  m40_op_attention op;     // its indices are ignored
   Scratch scratch;
 };
 
@@ -293,7 +293,7 @@ struct RouteArgs {
   float* weights;
   uint32_t weights_stride;
   uint32_t n_tokens;
-  m40_op_route op;    // its indices are not looked at
+  m40_op_route op;    // its indices are ignored
   const float* bias;  // [n_experts], or nullptr
 };
 

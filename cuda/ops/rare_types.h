@@ -18,8 +18,8 @@ constexpr bool is_rare(uint32_t type) {
   }
 }
 
-// Types whose products of decoded tokens are summed up in parts (Format<type>::kSumsParts): those of prompts are not, and have
-// other bits even where the columns are not split.
+// Types with products that decode sums in parts (Format<type>::kSumsParts). Prefill does not, and so has other bits
+// even without split-K.
 constexpr bool sums_parts(uint32_t type) {
   switch (type) {
     case M40_TYPE_IQ1_S: case M40_TYPE_IQ1_M: case M40_TYPE_IQ2_XXS: case M40_TYPE_IQ2_XS: case M40_TYPE_IQ2_S: case M40_TYPE_TQ1_0: case M40_TYPE_TQ2_0:

@@ -44,7 +44,7 @@ const char* name_of(Body body) {
     case Body::kSelect: return "a selection of rows";
     case Body::kSoftcap: return "a cap";
     case Body::kRopeStore: return "a rotation";
-    case Body::kSample: return "a draw";
+    case Body::kSample: return "sampling";
     case Body::kAdvanceRun: return "the way to a run's next step";
   }
   return "something";
@@ -79,7 +79,7 @@ bool find_resident_kernel(const LaunchList& list, ResidentKernel* kernel, std::s
     *why = "it launches nothing";
     return false;
   }
-  // Of the family that has the most of it: what that lacks is told.
+  // Of the family that supports the most of it: the message names what that one lacks.
   size_t most = 0;
   const BodyKey* lacks = nullptr;
   const bool found = any_family([&](auto family, uint32_t number) {

@@ -1,4 +1,4 @@
-// The kernels that stay on the device, of kernels/resident.cuh: one a family of weight types and number of tokens.
+// The persistent kernels of kernels/resident.cuh: one for each family of weight types and number of tokens.
 #ifndef M40_OPS_RESIDENT_H
 #define M40_OPS_RESIDENT_H
 

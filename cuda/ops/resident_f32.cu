@@ -1,4 +1,4 @@
-// Resident kernels of weights of F32.
+// Persistent kernels of weights of F32.
 #define M40_RESIDENT_INSTANTIATE
 #include "resident_launch.cuh"
 

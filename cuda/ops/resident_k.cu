@@ -1,4 +1,4 @@
-// Resident kernels of weights of Q4_K and Q6_K.
+// Persistent kernels of weights of Q4_K and Q6_K.
 #define M40_RESIDENT_INSTANTIATE
 #include "resident_launch.cuh"
 

@@ -1,5 +1,5 @@
-// The resident kernels of a family of types. Each family is instantiated in a source of its own, so that compilers can share
-// the work.
+// The persistent kernels of a family of types. Each family is instantiated in a source of its own, so that compilers
+// can share the work.
 #ifndef M40_OPS_RESIDENT_LAUNCH_CUH
 #define M40_OPS_RESIDENT_LAUNCH_CUH
 

@@ -1,4 +1,4 @@
-// Resident kernels of weights of Q8_0.
+// Persistent kernels of weights of Q8_0.
 #define M40_RESIDENT_INSTANTIATE
 #include "resident_launch.cuh"
 

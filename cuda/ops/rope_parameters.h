@@ -1,4 +1,4 @@
-// What a kernel is told of a rope operation.
+// A kernel's arguments for a rope operation.
 #ifndef M40_OPS_ROPE_PARAMETERS_H
 #define M40_OPS_ROPE_PARAMETERS_H
 
