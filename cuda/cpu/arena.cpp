@@ -38,7 +38,7 @@ extern "C" m40_status m40_arena_create(m40_context* context, uint64_t arena_byte
     created->mapped_bytes = mapped_bytes;
     void* memory = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
-      fail(M40_OUT_OF_MEMORY, "an arena of %llu bytes could not be had from the system: %s",
+      fail(M40_OUT_OF_MEMORY, "an arena of %llu bytes could not be allocated: %s",
            static_cast<unsigned long long>(arena_bytes), strerror(errno));
     }
     created->memory = static_cast<uint8_t*>(memory);

@@ -45,7 +45,7 @@ extern "C" m40_status m40_context_create(const m40_context_options* options, m40
       fail(M40_INVALID_ARGUMENT, "%u threads: wanted at most %u", options->n_threads, max_threads);
     }
     m40::check_executor(options->executor);
-    if (options->executor == M40_EXECUTOR_RESIDENT) fail(M40_UNSUPPORTED, "a resident kernel was asked for: the CPU has none, wanted launches or auto");
+    if (options->executor == M40_EXECUTOR_RESIDENT) fail(M40_UNSUPPORTED, "a persistent kernel was asked for: the CPU has none, wanted launches or auto");
     if (options->executor == M40_EXECUTOR_GRAPHS) fail(M40_UNSUPPORTED, "graphs were asked for: the CPU has none, wanted launches or auto");
     const uint32_t n_threads = options->n_threads == 0 ? std::min(m40::reference::allowed_cores(), max_threads) : options->n_threads;
     *context = new m40_context(choose_kernels(options->instruction_set), n_threads);
@@ -62,7 +62,7 @@ extern "C" m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, voi
     void* allocated = nullptr;
     context->host_memory.reserve(context->host_memory.size() + 1);
     if (n_bytes > SIZE_MAX / 2 || posix_memalign(&allocated, m40::reference::alignment, n_bytes) != 0) {
-      fail(M40_OUT_OF_MEMORY, "%llu bytes of host memory could not be had", static_cast<unsigned long long>(n_bytes));
+      fail(M40_OUT_OF_MEMORY, "%llu bytes of host memory could not be allocated", static_cast<unsigned long long>(n_bytes));
     }
     memset(allocated, 0, n_bytes);
     context->host_memory.push_back(allocated);

@@ -59,7 +59,7 @@ M40_OPERATIONS(OPERATION)
 
 // Finds the rows of each sequence of the program's step, where it has states. Within the room that was reserved for them.
 void find_sequence_rows(m40_program* program);
-// The whole program, over a step: the program's, whose sequences' rows are found.
+// The whole program, over the program's step, whose rows are grouped by sequence.
 void run_program(const Execution& execution);
 
 // Bytes of scratch memory a thread for those that need any.

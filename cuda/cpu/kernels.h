@@ -38,8 +38,8 @@ struct Kernels {
   // state *= decay; state += k (beta * (v - state^T k))^T; output = scale * state^T q.
   void (*delta_step)(float* state, size_t n_rows, size_t n_columns, const float* q, const float* k, const float* v, float decay,
                      float beta, float scale, float* output);
-  // One token of a head's state space (m40_op_selective_scan), whose state is [n_rows, n_columns] of a row a value of B and C:
-  // state = decay * state + b (step_size * x)^T; output = state^T c + skip * x.
+  // One token of a head's state space (m40_op_selective_scan). The state is [n_rows, n_columns], a row for each value
+  // of B and C: state = decay * state + b (step_size * x)^T; output = state^T c + skip * x.
   void (*scan_step)(float* state, size_t n_rows, size_t n_columns, const float* x, const float* b, const float* c, float decay,
                     float step_size, float skip, float* output);
 };

@@ -305,7 +305,7 @@ M40_INLINE float sum(Floats v) {
 #endif
 }
 
-// A value in the lanes whose bit of a word is set, else 0: lane i's is bit i.
+// The value in lane i where bit i of a word is set, else 0.
 M40_INLINE Ints where_set(uint32_t word, int32_t value) {
 #if defined(__AVX512F__)
   return (Ints)_mm512_maskz_set1_epi32(static_cast<__mmask16>(word), value);
@@ -348,7 +348,7 @@ struct Ramp16 {
     values = (__m512)multiply_add(d, q, m);
   }
   M40_INLINE Floats at(const uint8_t* bytes, int which) const {
-    const Ints q = load_u8(bytes);  // the permutation looks at four bits only
+    const Ints q = load_u8(bytes);  // the permutation reads only four bits
     return (Floats)_mm512_permutexvar_ps((__m512i)(which == 0 ? q : q >> 4), values);
   }
 #else

@@ -1,7 +1,7 @@
-// What stands behind the handles of m40.h.
+// The objects that the handles of m40.h refer to.
 //
-// A context owns everything: destroying an arena frees its memory, but the records of what was placed in it
-// live on until the context goes, so that a stale handle is answered with an error.
+// A context owns everything: destroying an arena frees its memory, but the records of the objects in it live until the
+// context is destroyed. So a call with a stale handle fails with an error.
 #ifndef M40_REFERENCE_OBJECTS_H
 #define M40_REFERENCE_OBJECTS_H
 
@@ -63,7 +63,7 @@ struct ProgramPlan {
 struct RunBlocks {
   std::vector<uint32_t> step;
   std::vector<uint32_t> run;
-  std::vector<uint32_t> left;  // tokens that each row draws yet
+  std::vector<uint32_t> left;  // tokens that each row still samples
 };
 
 ProgramPlan plan_program(const ProgramDescription& program, uint32_t n_threads);
@@ -78,8 +78,8 @@ struct m40_arena : m40::Arena {
   void release();
 };
 
-// A KV block of a group is [its layers]: K [n_kv_heads][kv_block_tokens] heads of head_dim values, then V of value_dim, but for
-// layers whose V are the first values of K. Behind the KV blocks stand the slots, each [states].
+// A KV block of a group is [its layers]: K [n_kv_heads][kv_block_tokens] heads of head_dim values, then V of value_dim,
+// except for layers with the first values of K as V. The slots follow the KV blocks, each [states].
 struct m40_cache {
   m40_arena* arena;
   m40_cache_desc desc;

@@ -30,7 +30,7 @@ void attend(const Execution& execution, const m40_op_attention& op, uint64_t tok
   const uint64_t end = uint64_t{step.positions[token]} + 1;
   const uint64_t start = first_seen(op, step.positions[token]);
   memset(output, 0, op.value_dim * sizeof(float));
-  // A sink is as a position before the first, whose value is 0.
+  // A sink acts as a position before the first one, with a value of 0.
   const float* sinks = execution.vector(op.sinks);
   float largest = sinks == nullptr ? -INFINITY : sinks[head];
   double sum = largest == -INFINITY ? 0 : 1;

@@ -20,7 +20,7 @@ class ConvBlock {
     for (uint32_t c = 0; c < n_; c++) {
       for (uint32_t j = 0; j < op.kernel; j++) weights_[j][c] = weight[uint64_t{c} * op.kernel + j];
     }
-    // The state becomes that of the tokens in place, so it is read first: x of the tokens before the first.
+    // The state is updated in place, so x of the tokens before the first is read first.
     for (uint32_t i = 0; i < before_; i++) {
       if (state_.from == nullptr) {
         memset(last_[i], 0, n_ * sizeof(float));
@@ -38,7 +38,7 @@ class ConvBlock {
   }
 
  private:
-  // x of token t - (kernel - 1) of the rows: a ring of those that are looked at.
+  // x of token t - (kernel - 1) of the rows: a ring of those that the kernel covers.
   float* x(uint32_t t) { return last_[t % op_.kernel]; }
 
   void compute(uint32_t t) {

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t chunk_rows = 64;  // weight rows that a thread takes at a time
 
-// Those of the weights, and the shared one behind them.
+// The experts of the weights, then the shared one.
 uint32_t all_experts(const m40_op_expert_matmul& op) { return op.n_experts + op.n_shared; }
 
 void check_experts(const Execution& execution, const m40_op_expert_matmul& op) {

@@ -1,4 +1,4 @@
-// A product of each head's values with the head's own weight, and the values that are taken over beside it.
+// A product of each head's values with the head's own weight, and the values that are copied after it.
 #include <string.h>
 
 #include "execution.h"

@@ -81,7 +81,7 @@ void strike_groups(const m40_op_route& op, float* scores, float* group_scores) {
   }
 }
 
-// scores: [n_experts], and [n_groups] behind them
+// scores: [n_experts], then [n_groups]
 void route(const float* logits, const m40_op_route& op, const float* bias, uint32_t* experts, float* weights, float* scores) {
   const Odds odds(logits, op);
   score_experts(logits, odds, op, bias, scores);

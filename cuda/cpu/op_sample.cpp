@@ -1,5 +1,5 @@
-// One token an output, as m40_sampling describes it. The vocabulary is never sorted whole: the likeliest
-// tokens come off a heap, as many as the draw needs.
+// One token an output, as m40_sampling describes it. The vocabulary is never sorted whole: the likeliest tokens come
+// off a heap, as many as sampling needs.
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,7 @@ namespace m40::reference {
 
 namespace {
 
-// The order of a heap whose top is the likeliest.
+// The order of a heap with the likeliest at its top.
 bool less_likely(const Candidate& a, const Candidate& b) { return likelier(b, a); }
 
 float limited(double value) { return static_cast<float>(std::clamp(value, -static_cast<double>(FLT_MAX), static_cast<double>(FLT_MAX))); }

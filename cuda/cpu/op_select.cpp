@@ -1,4 +1,4 @@
-// The rows whose logits are wanted.
+// The rows of the step's outputs.
 #include <string.h>
 
 #include "execution.h"

@@ -76,7 +76,7 @@ void finish_step(m40_program* program, const ResultMemory& memory) {
 void place(m40_program& program, const ProgramDescription& description) {
   program.plan = plan_program(description, program.context->pool.n_threads());
   if (description.limits->lane != M40_LANE_MAIN) {
-    fail(M40_UNSUPPORTED, "a program of lane %u: the CPU has lane 0 alone, as steps beside each other would only share its processors", description.limits->lane);
+    fail(M40_UNSUPPORTED, "a program of lane %u: the CPU has lane 0 alone, as concurrent steps would only share its processors", description.limits->lane);
   }
   program.memory = program.arena->next(program.plan.n_bytes, "a program");
   if (program.limits.n_slots != 0) program.sequence_rows.reserve(std::min(description.limits->n_sequences, description.limits->n_tokens));

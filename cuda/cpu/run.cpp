@@ -1,4 +1,4 @@
-// Runs: steps whose tokens become the next one's input here, on a thread of the library's own.
+// Runs: a thread of the library makes each step's tokens the next step's input.
 #include "../program/run.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-// A token that may be drawn, and the order of preference.
+// A token that may be sampled, and the order of preference.
 #ifndef M40_REFERENCE_SAMPLE_CANDIDATE_H
 #define M40_REFERENCE_SAMPLE_CANDIDATE_H
 

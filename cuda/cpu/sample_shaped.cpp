@@ -24,13 +24,13 @@ class Kept {
   uint32_t size() const { return static_cast<uint32_t>(end_ - first_); }
   const ShapedWeights& weights() const { return weights_; }
 
-  // Weights beside the likeliest that is left.
+  // Weights relative to the likeliest token that is left.
   void weigh(double temperature) { weights_ = {static_cast<double>(first_->logit), temperature}; }
 
   // All but the first n (at least one) go.
   void keep(uint32_t n) { end_ = first_ + std::min(n, size()); }
 
-  // All before the likeliest of that index go.
+  // All before the one at that index go.
   void drop_first(uint32_t n) { first_ += n; }
 
   ShapedSums sums() const {
@@ -54,7 +54,7 @@ class Kept {
     return size();
   }
 
-  // Those stay whose surprise is nearest to the one expected, until they have that share.
+  // Keeps the tokens with a surprise nearest to the expected one, until they have that share.
   void keep_typical(float share) {
     const ShapedSums all = sums();
     const TypicalOrder order = TypicalOrder::among(all);
@@ -71,7 +71,7 @@ class Kept {
     if (end != first_) drop_first(static_cast<uint32_t>(end - first_) - 1);
   }
 
-  // Tokens go whose surprise is more than mu, but the likeliest.
+  // Tokens with a surprise above mu go, except the likeliest.
   void cut_surprising(const m40_sampling& sampling) {
     const double deepest = mirostat_depth(sampling, sums().weight);
     const Candidate* end = std::partition_point(first_, end_, [&](const Candidate& c) { return weights_.depth(c.logit) <= deepest; });

@@ -1,4 +1,4 @@
-// Draws by the samplers that few requests ask for, as m40_sampling describes them.
+// Sampling by the samplers that few requests ask for, as m40_sampling describes them.
 #ifndef M40_REFERENCE_SAMPLE_SHAPED_H
 #define M40_REFERENCE_SAMPLE_SHAPED_H
 

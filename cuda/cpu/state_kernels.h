@@ -9,7 +9,7 @@
 namespace m40::reference {
 namespace {
 
-// Vectors whose sums take turns, so that none waits for itself.
+// Independent vectors of sums that take turns, to hide the latency of an addition.
 constexpr int kStateVectors = 4;
 
 // Of n_vectors vectors of columns, or, with Lane = float, of as many single ones.

@@ -22,7 +22,7 @@ uint64_t stored_bytes(const m40_tensor_desc& desc) {
   return align_up(is_vector(desc) ? uint64_t{desc.columns} * sizeof(float) : bytes);
 }
 
-// Places a tensor whose data fill(memory, n_bytes) delivers.
+// Places a tensor; fill(memory, n_bytes) delivers its data.
 template <class Fill>
 uint32_t place(m40_arena* arena, const m40_tensor_desc& desc, const Fill& fill) {
   m40_context* context = arena->context;

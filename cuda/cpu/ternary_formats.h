@@ -1,4 +1,4 @@
-// Tensor types whose weights are -1, 0 or 1 times a block's scale.
+// Tensor types with weights of -1, 0 or 1 times a block's scale.
 #ifndef M40_REFERENCE_TERNARY_FORMATS_H
 #define M40_REFERENCE_TERNARY_FORMATS_H
 

@@ -77,8 +77,8 @@ void ThreadPool::run(const Job& job) {
   next_item_ = 0;
   n_working_ = static_cast<uint32_t>(workers_.size());
   generation_++;
-  // A worker counts itself asleep before it looks at the generation for the last time, so either it sees the
-  // new one or it is seen here.
+  // A worker counts itself asleep before it reads the generation for the last time. So either it sees the new one, or
+  // this thread sees that it sleeps.
   if (n_asleep_ > 0) {
     pthread_mutex_lock(&mutex_);
     pthread_cond_broadcast(&wake_workers_);
