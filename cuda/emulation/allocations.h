@@ -1,4 +1,4 @@
-// What the emulated device's memory is to those who share it out.
+// The emulated device's memory, for the functions that allocate it.
 #ifndef M40_EMULATION_ALLOCATIONS_H
 #define M40_EMULATION_ALLOCATIONS_H
 

@@ -1,9 +1,9 @@
 // CUDA as the kernel sources use it, for a C++ compiler: the threads of a block are fibers that run in turn
 // (threads.h), blocks run one after the other, the device's memory is the host's.
 //
-// Only what sm_52 has is here. Reading a shuffle's value from a lane that is not in the mask, a barrier that some
-// threads of the block do not reach, lanes that wait for one another in different places: all are errors, which the
-// next call of the runtime reports.
+// It has only what sm_52 has. The next call of the runtime reports these errors: a shuffle that reads a lane outside
+// the mask, a barrier that some threads of the block do not reach, and lanes that wait for one another in different
+// places.
 #ifndef M40_EMULATION_CUDA_H
 #define M40_EMULATION_CUDA_H
 
@@ -73,8 +73,8 @@ T shuffle(Site site, unsigned mask, T value, uint32_t source) {
   return from_word<T>(sync_warp(WarpOperation::kShuffle, site, mask, to_word(value), source));
 }
 
-// The source lanes of the four shuffles, as the PTX manual defines them for segments of `width` lanes; a lane whose
-// source lies outside its segment keeps its own value.
+// The source lanes of the four shuffles, as the PTX manual defines them for segments of `width` lanes. A lane with a
+// source outside its segment keeps its own value.
 inline uint32_t indexed_lane(int source, int width) {
   return (lane() & ~static_cast<uint32_t>(width - 1)) | (static_cast<uint32_t>(source) & static_cast<uint32_t>(width - 1));
 }

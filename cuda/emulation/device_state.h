@@ -1,4 +1,4 @@
-// Whether the emulated device fails, is late or hangs, as environment variables make it, for tests of what then happens:
+// Environment variables that make the emulated device fail, run late or hang, for tests of what then happens:
 //   M40_EMULATION_DEVICES=N             so many devices, 0 to 16; default one
 //   M40_EMULATION_DRIVER=11000          a driver that is older than the library's CUDA
 //   M40_EMULATION_CAPABILITY=35         a GPU that is too old
@@ -16,9 +16,9 @@
 //   M40_EMULATION_HANG_FROM=N           not the next such grid hangs but the N-th
 //   M40_EMULATION_SPOIL=NAME            the first block of every grid of a kernel with that in its name is left out: what it
 //                                       should have written is not
-//   M40_EMULATION_RESIDENT_BLOCKS=N     so many thread blocks of a kernel that stays fit a multiprocessor; default 2
+//   M40_EMULATION_RESIDENT_BLOCKS=N     so many thread blocks of a persistent kernel fit a multiprocessor; default 2
 //   M40_EMULATION_BLOCKS_LATE=N         so many of the blocks of such a kernel find no room while the others are there
-//   M40_EMULATION_WORD_US=N             the host goes on so many microseconds after it has shown such a kernel a word
+//   M40_EMULATION_WORD_US=N             the host continues so many microseconds after it has shown such a kernel a word
 //   M40_EMULATION_NO_PEERS=1            no device reaches another one's memory
 //   M40_EMULATION_PEERS_LOSE=1          what it writes there does not arrive, where that is another process's
 //   M40_EMULATION_WATCHDOG=1            kernels may run for a limited time only, as where a display hangs on the device
@@ -38,7 +38,7 @@ namespace m40::emulation {
 constexpr int max_devices = 16;
 
 uint64_t from_environment(const char* name, uint64_t fallback);
-// The value for the current device of a list, whose last one is that of all devices that come after it.
+// The current device's value of a list. The last value holds for all later devices.
 uint64_t from_environment_list(const char* name, uint64_t fallback);
 int device_count();
 // The one that the calling thread uses, 0 until it says so.

@@ -30,7 +30,7 @@ constexpr size_t guard_bytes = 4096;
 
 namespace {
 
-// What AddressSanitizer must be told before and after the stack pointer moves to another stack.
+// Notifies AddressSanitizer before and after the stack pointer moves to another stack.
 void before_switch([[maybe_unused]] void** fake_stack, [[maybe_unused]] const void* bottom, [[maybe_unused]] size_t bytes) {
 #ifdef M40_ADDRESS_SANITIZER
   __sanitizer_start_switch_fiber(fake_stack, bottom, bytes);

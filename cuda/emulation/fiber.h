@@ -35,7 +35,7 @@ class Fiber {
   void* argument_;
   uint8_t* stack_;
   void* pointer_;         // the fiber's stack pointer while it does not run
-  void* caller_;          // the stack pointer of who resumed it
+  void* caller_;          // the stack pointer of its resumer
   void* fake_stack_;      // AddressSanitizer's
   const void* caller_bottom_;
   size_t caller_bytes_;

@@ -23,7 +23,7 @@ struct M40EmulatedGraph {
 
 struct M40EmulatedStream {
   M40EmulatedGraph* capture = nullptr;
-  // A grid whose blocks are there together runs on a thread of its own.
+  // A cooperative grid, with all blocks on the device at once, runs on a thread of its own.
   std::thread beside;
   std::atomic<bool> busy{false};
 
@@ -43,7 +43,7 @@ namespace {
 std::atomic<uint64_t> n_grids{0};                      // that kernels were launched on
 std::atomic<uint64_t> n_grids_of[max_devices] = {};  // and on each device
 std::atomic<uint64_t> n_hanging{0};                    // of kernels that are to hang
-// Grids whose blocks are there together: how many run.
+// How many cooperative grids run.
 std::atomic<uint64_t> n_beside{0};
 // Of graphs that can be launched: how many there are, and how often one was.
 std::atomic<uint64_t> n_live_graphs{0}, n_graph_launches{0};
@@ -66,7 +66,7 @@ bool may_run(const char* kernel, cudaError_t* otherwise) {
   const uint64_t limit = from_environment_list("M40_EMULATION_FAIL_AFTER", 0);
   n_grids++;
   if (++n_grids_of[current_device()] >= limit && limit != 0) {
-    *otherwise = lose("the emulated device was told to fail");
+    *otherwise = lose("the emulated device was set to fail");
     return false;
   }
   const char* hanging = hanging_kernel();
@@ -149,7 +149,7 @@ extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_graph_l
 
 namespace {
 
-// Device 0 answers also where there is none: who asks has counted before.
+// Device 0 answers also where there is none: callers count the devices first.
 bool exists(int device) { return device == 0 || (device > 0 && device < device_count()); }
 
 }  // namespace
@@ -173,7 +173,7 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 
-// Ten times what is before its point, and what is behind it.
+// Ten times the number before the point, plus the one after it.
 static int compute_capability() { return static_cast<int>(from_environment("M40_EMULATION_CAPABILITY", 52)); }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {

@@ -134,11 +134,12 @@ namespace m40::emulation {
 
 int blocks_at_once();
 
-// Called when the host has shown a kernel that stays a word, so that tests can have the kernel do much before the host goes on.
+// Called when the host has shown a persistent kernel a word, so that tests can let the kernel do much before the host
+// continues.
 void hold_up_host();
 
-// Runs a grid, or keeps it where the stream is being captured. together: its blocks are there together, and it runs beside
-// what the host does, on a thread of its own.
+// Runs a grid, or records it where the stream is being captured. together: all its blocks are on the device at once,
+// and it runs concurrently with the host, on a thread of its own.
 void enqueue_grid(bool together, const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> thread);
 
 }  // namespace m40::emulation

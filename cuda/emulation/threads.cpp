@@ -45,7 +45,7 @@ struct Thread {
 };
 
 class Block;
-Block* running = nullptr;  // the one whose threads run
+Block* running = nullptr;  // the block of the running threads
 
 // What a grid's blocks have in common.
 struct Grid {
@@ -176,7 +176,7 @@ class Block {
     }
   }
 
-  // Lets go on those lanes whose whole mask has come.
+  // Resumes the lanes for which the whole mask has arrived.
   bool exchange(uint32_t first, uint32_t n) {
     bool progress = false;
     uint32_t seen = 0;

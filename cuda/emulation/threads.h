@@ -36,8 +36,8 @@ struct Site {
 // Waits until every thread of the block is here; returns how many of them brought a predicate other than 0.
 int sync_block(Site site, int predicate);
 
-// Waits until all lanes of the mask are here. Each brings a value and takes the one that lane `source` brought; for a
-// vote the result has the bits of the lanes whose value is not 0.
+// Waits until all lanes of the mask have arrived. Each brings a value and takes the one that lane `source` brought. For
+// a vote, the result has the bits of the lanes with a value other than 0.
 uint64_t sync_warp(WarpOperation operation, Site site, uint32_t mask, uint64_t value, uint32_t source);
 
 // The lane of the running thread in its warp.
@@ -45,7 +45,7 @@ inline uint32_t lane() {
   return (indices.thread.x + indices.block_size.x * (indices.thread.y + indices.block_size.y * indices.thread.z)) % 32;
 }
 
-// Lets the other blocks go on, of a grid whose blocks are there together, or the host.
+// Yields to the other blocks of a cooperative grid, or to the host.
 void yield();
 // The same of a thread that waits for another device: its grid holds up no other one meanwhile.
 void yield_to_devices();

@@ -1,13 +1,13 @@
-// A management library (NVML) of the emulated device, for tests: what runtime/management_library.h looks for on a machine
-// with a driver. Built into libnvidia-ml.so.1 by tests/fixtures/emulated_management.ts. One function that is asked for there is
-// missing, as in old drivers, and one says that it does not know, as for some cards.
+// A management library (NVML) of the emulated device, for tests: gpu/management_library.h loads it as on a machine with
+// a driver. Built into libnvidia-ml.so.1 by tests/fixtures/emulated_management.ts. One function that is asked for there
+// is missing, as in old drivers, and one says that it does not know, as for some cards.
 //   M40_EMULATION_TEMPERATURE=...   degrees Celsius; absent: not known
-//   M40_EMULATION_SILENT=1          who asks for the device's power never hears of it
+//   M40_EMULATION_SILENT=1          a call that asks for the device's power never returns
 //   M40_EMULATION_POWER_LIMIT=FILE  the power limits that were set, in milliwatts, a line each; the last one holds, and
 //                                   the device draws no more. Absent: they cannot be set.
 //   M40_EMULATION_NVML=NAME=VALUE,NAME=VALUE,...
 //                                   what else it says, of the settings below; VALUE "-": not supported on this card.
-//                                   It is read anew at each question. N:NAME=VALUE is device N's own.
+//                                   Each call reads it again. N:NAME=VALUE is device N's own.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ bool find_setting(const std::string& name, std::string* value) {
   return false;
 }
 
-// The text of a setting, the device's own before that of all, or `usual`.
+// The text of a setting: the device's own, else that of all, else `usual`.
 std::string text(const char* name, const char* usual, const void* device = nullptr) {
   std::string value;
   if (device != nullptr && find_setting(std::to_string(index_of(device)) + ":" + name, &value)) return value;
@@ -108,7 +108,7 @@ int copy(const std::string& from, char* to, unsigned n_bytes) {
 
 #define NVML_API extern "C" __attribute__((visibility("default"))) int
 
-// A function that tells one number of the device.
+// A function that returns one number of the device.
 #define NVML_NUMBER(function, setting, usual) \
   NVML_API function(void* device, unsigned* value) { return number_of(device, setting, usual, value); }
 
