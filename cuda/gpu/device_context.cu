@@ -30,7 +30,7 @@ HostMemory::~HostMemory() {
 
 namespace {
 
-// first: its thread blocks are placed before those of streams that are not, wherever a multiprocessor has room.
+// first: where a multiprocessor has room, its thread blocks are placed ahead of those of other streams.
 cudaStream_t create_stream(bool first) {
   int least = 0, greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "a context");
@@ -113,7 +113,7 @@ extern "C" m40_status m40_context_create(const m40_context_options* options, m40
     m40::cuda::check_usable(options->device);
     std::string why;
     if (options->executor == M40_EXECUTOR_RESIDENT && !m40::cuda::device_has_resident(options->device, &why)) {
-      fail(M40_UNSUPPORTED, "a resident kernel was asked for: %s; wanted launches, graphs or auto", why.c_str());
+      fail(M40_UNSUPPORTED, "a persistent kernel was asked for: %s; wanted launches, graphs or auto", why.c_str());
     }
     *context = new m40_context(options->device, options->executor);
   });
@@ -197,7 +197,7 @@ extern "C" m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, voi
     require(memory, "memory");
     if (n_bytes == 0) fail(M40_INVALID_ARGUMENT, "host memory of 0 bytes: wanted at least 1");
     if (n_bytes > uint64_t{1} << 48) {
-      fail(M40_OUT_OF_MEMORY, "%llu bytes of host memory could not be had", static_cast<unsigned long long>(n_bytes));
+      fail(M40_OUT_OF_MEMORY, "%llu bytes of host memory could not be allocated", static_cast<unsigned long long>(n_bytes));
     }
     m40::cuda::LaunchedWork work;
     context->use(work);

@@ -15,10 +15,10 @@ constexpr uint64_t alignment = 256;
 constexpr uint64_t align_up(uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 #ifdef M40_EMULATED
-// Bytes between what is placed that nobody may touch, so that the address sanitizer sees who reads or writes past an end.
+// Forbidden bytes between objects, so that the address sanitizer reports a read or write past an end.
 constexpr uint64_t guard_bytes = alignment;
 inline void forbid(void* memory, uint64_t n_bytes) { emulation::poison(memory, n_bytes); }
-// Filled with what is not a number, so that what is read before it is written shows.
+// Filled with NaNs, so that a read of unwritten memory shows.
 inline void permit(void* memory, uint64_t n_bytes) { emulation::unpoison(memory, n_bytes); }
 inline void release(void* memory, uint64_t n_bytes) { emulation::unpoison_for_free(memory, n_bytes); }
 #else

@@ -1,7 +1,7 @@
-// What stands behind the handles of m40.h on a GPU.
+// The objects that the handles of m40.h refer to on a GPU.
 //
-// A context owns everything: destroying an arena frees its memory, but the records of what was placed in it
-// live on until the context goes, so that a stale handle is answered with an error.
+// A context owns everything: destroying an arena frees its memory, but the records of the objects in it live until the
+// context is destroyed. So a call with a stale handle fails with an error.
 #ifndef M40_RUNTIME_DEVICE_OBJECTS_H
 #define M40_RUNTIME_DEVICE_OBJECTS_H
 
@@ -56,9 +56,9 @@ struct ProgramPlan {
   uint64_t n_bytes;                   // of all
 };
 
-// What a step gives back in one copy, beside its logits.
+// What a step gives back in one copy, in addition to its logits.
 struct StepResults {
-  uint32_t expert_fault_token;  // 1 + the token whose expert does not exist; 0: all do
+  uint32_t expert_fault_token;  // 1 + the token with an expert that does not exist; 0: all exist
   uint32_t expert_fault;
   uint32_t exchange_fault;      // see kernels/exchange.cuh
   uint32_t reserved;
@@ -70,7 +70,7 @@ struct StepResults {
   }
 };
 
-// Whether the heads of an operation are rows of their own, one behind the other: slots as products with experts have them.
+// Whether the heads of an operation are contiguous rows, as the slots of products with experts are.
 bool heads_are_rows(const m40_op_head_matmul& op, const m40_buffer_desc* buffers);
 
 ProgramPlan plan_program(const ProgramDescription& program);
@@ -124,7 +124,7 @@ struct m40_cache {
   uint8_t* memory;
   uint64_t kv_block_bytes;
   uint64_t layer_offsets[M40_MAX_CACHE_LAYERS];  // in a KV block
-  uint8_t* slots;                                // behind the KV blocks
+  uint8_t* slots;                                // after the KV blocks
   uint64_t slot_bytes;
   uint64_t state_offsets[M40_MAX_STATES];        // in a slot
 
@@ -169,8 +169,8 @@ struct m40_context final : m40::TensorLookup, m40::TensorArenas {
   // To be called first in every function of the ABI: CUDA's device is the calling thread's, and no kernel stays on it that
   // what the function does would have to wait for. Throws where it hangs.
   void use() const;
-  // The same of functions whose work is under way for longer than it takes to begin it, or that wait for the device without
-  // a bound, as allocating does: no kernel comes to stay until the work ends.
+  // The same for functions that return before their work ends, or that wait for the device without a bound, as
+  // allocations do. No persistent kernel is launched until the work ends.
   void use(m40::cuda::LaunchedWork& work) const;
   // The same of functions that wait for a step, or ask for one: a kernel may stay.
   void use_beside_resident() const;

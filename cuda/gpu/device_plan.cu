@@ -93,7 +93,7 @@ ProgramPlan plan_program(const ProgramDescription& program) {
   plan.heads = plan.n_heads != 0 ? place(plan.n_heads * sizeof(uint32_t)) : 0;
   for (uint64_t& groups : plan.expert_groups) groups = groups_bytes != 0 ? place(groups_bytes) : 0;
   const m40_cache_desc* cache = program.cache;
-  // A resident kernel takes it over 16 bytes at a time.
+  // A persistent kernel copies it 16 bytes at a time.
   plan.input_bytes = (input_bytes(limits, cache == nullptr ? 0 : cache->n_groups, cache != nullptr && cache->n_states != 0) + 15) / 16 * 16;
   plan.input = place(plan.input_bytes);
   plan.results = place(StepResults::n_bytes(limits, limits.n_outputs));

@@ -30,8 +30,8 @@ using m40::cuda::Tensor;
 
 namespace {
 
-// Copies, and waits for it: a plain cudaMemcpy of pageable memory may return before the device has the bytes, and a
-// context's stream does not wait for it.
+// Copies, and waits for the copy. A plain cudaMemcpy of pageable memory may return before the device has the bytes, and
+// a context's stream does not wait for it.
 void copy_to_device(const m40_program& program, uint8_t* to, const void* from, uint64_t n_bytes, const char* what) {
   check(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, program.stream), what);
   program.context->watch.wait(program.stream, what);
@@ -162,7 +162,7 @@ void place(m40_program& program, const ProgramDescription& description) {
   program.results.reset(new m40::cuda::HostMemory(context->watch, m40::cuda::StepResults::n_bytes(limits, limits.n_outputs)));
   program.run_input.reset(new m40::cuda::HostMemory(context->watch, m40::cuda::run_state_bytes(limits)));
   fill_memory(program);
-  // What is computed beside others may keep no kernel on the device.
+  // A program that computes concurrently with others may have no persistent kernel.
   const bool wanted = limits.lane == M40_LANE_MAIN && (context->executor == M40_EXECUTOR_AUTO || context->executor == M40_EXECUTOR_RESIDENT);
   if (program.exchange.n_operations() != 0) {
     program.no_resident = "the program exchanges rows with other cards";

@@ -1,13 +1,12 @@
-// Runs: steps that are put on the stream one behind the other, or that the kernel that stays is asked for. Between two of
-// them what was drawn is made the next one's input, so the device goes from step to step by itself; a thread here gives it the
-// next step shortly before the one that is computed ends, and says when there is something in the ring.
+// Runs: steps on the stream, one after the other, or steps that the persistent kernel is asked for. Between two of them
+// the device makes the sampled tokens the next step's input, so it needs no host. A thread here queues the next step
+// shortly before the running one ends, and notifies the host of new entries in the ring.
 //
-// No step is queued further ahead than that: whatever was queued is computed, and a stop that comes before costs nothing.
-// Where the kernel that stays had to leave for others, the step that it has not done is launched, and so are those behind it;
-// where it has done all, the run is over.
-// Where the last row ends by a token, the step behind it may be there already: its entries say that all rows have ended. What
-// was drawn is told before it, but the run is over behind it, as it still uses the KV blocks and slots of its sequences, which
-// somebody in another lane may get then.
+// No step is queued further ahead: a queued step is always computed, and a stop that comes before it costs nothing.
+// Where the persistent kernel had to leave for other work, the step that it has not done is launched, and so are the
+// later ones. Where it has done all, the run is over. Where a token ends the last row, the next step may be queued
+// already: its entries say that all rows have ended. The host gets the samples before that step, but the run is over
+// after it. That step still uses the KV blocks and slots of its sequences, which another lane may get then.
 #include <string.h>
 
 #include <memory>
@@ -79,7 +78,7 @@ class RunQueue {
     program_.context->use_beside_resident();
     for (uint32_t step = 0;; step++) {
       const bool goes_on = compute(step);
-      // Whoever follows may have to compute one that its decider put on the stream before it knew that nobody goes on.
+      // The other cards may have to compute a step that card 0 queued before it knew that all rows had ended.
       const bool wants_next = goes_on || program_.run.follows();
       // The end of the run is news as well.
       if (!ahead_ && !(wants_next && put_next(step))) return;
@@ -139,7 +138,7 @@ class RunQueue {
     return true;
   }
 
-  // The kernel that stays had to leave before this step, and will not be back in this run.
+  // The persistent kernel had to leave ahead of this step, and does not return in this run.
   void launch_from(uint32_t step) {
     resident_ = ahead_ = false;
     program_.progress->work.begin(program_.context->seat);
@@ -174,7 +173,8 @@ class RunQueue {
     return ahead_ = true;
   }
 
-  // Whether the device has done the step, will do nothing more, or was given the step anew: cudaSuccess, or cudaErrorNotReady.
+  // Whether the device has done the step, will do nothing more, or was given the step again: cudaSuccess, or
+  // cudaErrorNotReady.
   cudaError_t state_of(uint32_t step) {
     if (program_.run.has_step(step)) return cudaSuccess;
     if (!resident_) return cudaStreamQuery(program_.stream);
@@ -189,14 +189,15 @@ class RunQueue {
     return cudaSuccess;
   }
 
-  // The same of the last one that it was given, whose results nobody wants.
+  // The same of the last step that it was given, whose results are not needed.
   cudaError_t state_of_last() {
     if (!resident_) return cudaStreamQuery(program_.stream);
     const ResidentDecoder::State state = program_.resident->state();
     return state == ResidentDecoder::State::kRuns || state == ResidentDecoder::State::kCalledBack ? cudaErrorNotReady : cudaSuccess;
   }
 
-  // Time before a step was given anew is not held against the device: the process may have been stopped. Whether it was.
+  // Whether the step was given again. The time before that does not count against the device: the process may have been
+  // stopped.
   bool wait_for(uint32_t step) {
     bool any = anew_;
     do {
@@ -207,7 +208,7 @@ class RunQueue {
     return any;
   }
 
-  // Waits for a step to end, with the next one behind it in time; whether that is wanted.
+  // Waits for a step to end, and queues the next one in time; returns whether there is to be one.
   bool compute(uint32_t step) {
     const Run& run = program_.run;
     StepProgress& progress = *program_.progress;
@@ -264,13 +265,13 @@ class RunQueue {
   AdvanceRunArgs args_ = {};
   bool resident_ = false;           // by the kernel that stays
   bool ahead_ = false;              // the device has the next step
-  bool anew_ = false;               // the step that is waited for was given anew
+  bool anew_ = false;               // the awaited step was given again
   Clock::time_point begun_ = {};    // that one
-  Clock::time_point ended_ = Clock::now();  // the step before, or when the first one was given
+  Clock::time_point ended_ = Clock::now();  // the previous step, or when the first one was given
   Clock::duration put_time_ = {};   // what it takes to put a step on the stream
 };
 
-// What the device was given still writes to the ring. A device that was lost or hangs has that said by who asks it next.
+// The device's queued work still writes to the ring. The next call reports a lost or hung device.
 void settle(const m40_program* program) {
   if (program->context->watch.hangs()) return;
   try {

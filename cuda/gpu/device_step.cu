@@ -30,10 +30,10 @@ using m40::cuda::StepProgress;
 
 namespace {
 
-// How long the thread that serves may look for a step's end; it was woken shortly before.
+// How long the serving thread may poll for a step's end; it was woken shortly before.
 constexpr Clock::duration finish_patience = std::chrono::milliseconds(2);
 
-// Bytes of the results that the host looks at; 0 where there are none.
+// Bytes of the results that the host reads; 0 where there are none.
 uint64_t result_bytes(const m40_program& program, const Step& step) {
   const bool sampled = program.limits.samples && step.n_outputs != 0;
   if (sampled) return StepResults::n_bytes(program.limits.limits, step.n_outputs);
@@ -67,7 +67,7 @@ void launch_step(m40_program* program, const Step& step, const StepShape& shape,
   if (progress.measures) progress.timer.stop(program->stream);
 }
 
-// Waits for what is on the program's stream. A device that was lost or hangs has that said by who asks it next.
+// Waits for the program's stream. The next call reports a lost or hung device.
 void settle(const m40_program* program) {
   if (program->context->watch.hangs()) return;
   try {
@@ -248,8 +248,8 @@ extern "C" m40_status m40_step_begin(m40_program* program, const void* block, ui
   });
 }
 
-// Sleeps until shortly before the end, where it is known, so that no processor spins meanwhile. A step that takes longer
-// than the forecast is watched to its end by the next call.
+// Sleeps until shortly before the end, where it is known, so that no processor spins. The next call watches a step that
+// takes longer than the forecast to its end.
 extern "C" m40_status m40_step_wait(m40_program* program, m40_error* error) {
   return guarded(error, [&] {
     m40::require_step(program);
@@ -274,7 +274,7 @@ extern "C" m40_status m40_step_finish(m40_program* program, m40_result* results,
     program->context->use_beside_resident();
     if (!watched(program, [program] { return ends_soon(program); })) {
       program->step_under_way = true;
-      fail(M40_NOT_READY, "the step goes on: wanted m40_step_wait again");
+      fail(M40_NOT_READY, "the step is not over: wanted m40_step_wait again");
     }
     const EndsWork ends(program);
     const ResultMemory memory = {results, n_results, nullptr, 0};

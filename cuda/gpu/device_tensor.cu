@@ -27,7 +27,7 @@ uint64_t stored_bytes(const m40_tensor_desc& desc) {
                          : m40::cuda::packed_bytes(desc.type, desc.n_experts, desc.rows, desc.columns);
 }
 
-// Places a tensor whose data read() delivers.
+// Places a tensor; read() delivers its data.
 uint32_t place(m40_arena* arena, const m40_tensor_desc& desc, const m40::cuda::ReadData& read) {
   m40_context* context = arena->context;
   const uint64_t n_bytes = stored_bytes(desc);

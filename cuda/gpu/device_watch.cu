@@ -20,7 +20,7 @@ bool is_done(cudaError_t answer, const char* what) {
   return true;
 }
 
-// Looks all the time at first. Who has waited for long is told a 256th of that too late, and costs no processor.
+// Polls without a pause at first. A long wait ends late by a 256th of its time, and costs no processor.
 void pause(Clock::duration waited) {
   const Clock::duration wanted = std::min<Clock::duration>(waited / 256, microseconds(200));
   if (wanted < microseconds(20)) {
@@ -42,7 +42,7 @@ template <class Query>
 void DeviceWatch::wait_for(const Query& query, const char* what, Clock::time_point begun, Clock::duration longest) {
   const Clock::time_point start = Clock::now();
   for (;;) {
-    // Before it is asked, so that time in which this process was stopped is not held against the device.
+    // Taken ahead of the query, so that time in which this process was stopped does not count against the device.
     const Clock::time_point now = Clock::now();
     if (cuda::is_done(query(), what)) return;
     // The wait of another lane was given up.
@@ -78,7 +78,7 @@ bool DeviceWatch::is_done(const std::function<cudaError_t()>& query, const char*
 }
 
 void DeviceWatch::require_alive() const {
-  if (hangs_) fail(M40_DEVICE_LOST, "the device hangs: it has not finished what it was given before");
+  if (hangs_) fail(M40_DEVICE_LOST, "the device hangs: it has not finished its earlier work");
 }
 
 }  // namespace m40::cuda

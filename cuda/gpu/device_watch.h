@@ -21,9 +21,8 @@ constexpr Clock::duration longest_step(uint32_t share) { return longest_work + s
 
 class DeviceWatch {
  public:
-  // Waits until what was given to the stream, or what stands before the event, is done. begun: when the last of it was
-  // given. Throws Failure, M40_DEVICE_LOST, where the device failed, or hangs.
-  // longest: that it may take.
+  // Waits until all work of the stream, or all that precedes the event, is done. begun: when the last of it was given.
+  // longest: the time that it may take. Throws Failure, M40_DEVICE_LOST, where the device failed or hangs.
   void wait(cudaStream_t stream, const char* what, Clock::time_point begun = Clock::now(), Clock::duration longest = longest_work);
   void wait(cudaEvent_t event, const char* what);
   // The same of what a function says: cudaErrorNotReady where it is not done. It may throw.

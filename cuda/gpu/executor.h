@@ -12,8 +12,8 @@ namespace m40::cuda {
 // For each operation, whether the one after it can compute it itself.
 std::vector<Fusion> find_fusions(const std::vector<m40_op>& ops);
 
-// Puts the whole program on the context's stream. The step's input lies in the device's memory already. before: called
-// with an operation's number ahead of its launches, but for one that is computed by the operation before it.
+// Puts the whole program on the context's stream. The step's input is in the device's memory already. before: called
+// with an operation's number ahead of its launches, except for one that the previous operation computes.
 void launch_program(const m40_program& program, const StepShape& shape, const std::function<void(size_t)>& before = nullptr);
 
 }  // namespace m40::cuda

@@ -15,7 +15,7 @@ bool read_later(const std::vector<m40_op>& ops, size_t from, uint32_t buffer, ui
   return false;
 }
 
-// Whether q, k and v stand one behind the other in one buffer, and nothing is done to them but head norms and a rotation.
+// Whether q, k and v are contiguous in one buffer, and get only head norms and a rotation.
 bool rotates_in_place(const m40_op_rope_store& op) {
   const uint64_t k_column = uint64_t{op.n_heads} * op.head_dim;
   // Without a norm there are no weights; a norm has both or is not fused.
@@ -66,7 +66,7 @@ Fusion fusion_with_matmul(const std::vector<m40_op>& ops, size_t i) {
   return ops[i].kind == M40_OP_NORM && output != input ? Fusion::kKept : Fusion::kNone;
 }
 
-// The gated activation of what two weights make of the same rows, beside each other.
+// The gated activation of the products of two weights with the same rows, in adjacent columns.
 bool fuses_with_activation(const std::vector<m40_op>& ops, size_t i) {
   if (i + 1 >= ops.size() || ops[i].kind != M40_OP_EXPERT_MATMUL || ops[i + 1].kind != M40_OP_ACTIVATION) return false;
   const m40_op_expert_matmul& product = ops[i].expert_matmul;

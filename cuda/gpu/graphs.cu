@@ -16,7 +16,7 @@ constexpr uint64_t most_bytes = uint64_t{128} << 20;
 // No graph takes so much: somebody else has got it.
 constexpr uint64_t most_bytes_each = uint64_t{64} << 20;
 
-// The program as a graph whose memory is the device's already.
+// The program as a graph with its memory on the device already.
 cudaError_t capture(const m40_program& program, const StepShape& shape, cudaGraphExec_t* executable) {
   cudaStream_t stream = program.stream;
   cudaGraph_t graph = nullptr;

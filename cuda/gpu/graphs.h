@@ -33,7 +33,7 @@ class ProgramGraphs {
   bool usable() const { return usable_; }
 
  private:
-  static constexpr uint32_t steps_before_graph = 2;  // of a shape, before it is worth a graph
+  static constexpr uint32_t steps_before_graph = 2;  // of a shape, until it is worth a graph
 
   struct Entry {
     uint32_t n_steps = 0;       // since it came up, or lost its graph

@@ -11,7 +11,7 @@ namespace {
 
 static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(m40_inbox::handle), "a handle of CUDA's has its place");
 
-// Whatever CUDA has against it, the memory is not to be had: rows go through the host's memory then.
+// For any error of CUDA, there is no inbox: rows go through the host's memory then.
 void require_access(cudaError_t error, const char* what, uint32_t device) {
   if (error == cudaSuccess) return;
   cudaGetLastError();  // so that it is not taken for a launch's

@@ -1,4 +1,4 @@
-// What a step launches, written down instead of put on a stream: for who does the launches' work in another way.
+// Records a step's launches instead of putting them on a stream, for an executor that does their work in another way.
 #ifndef M40_RUNTIME_LAUNCH_LIST_H
 #define M40_RUNTIME_LAUNCH_LIST_H
 
@@ -12,11 +12,11 @@
 
 namespace m40::cuda {
 
-// While one is open, what the calling thread launches goes into it. Host code that launches a kernel whose body a resident
-// kernel has adds it; every other launch (M40_LAUNCH) says by its name that the list is not the whole step.
+// While one is open, the calling thread's launches go into it. Host code that launches a kernel with a body in the
+// persistent kernel adds a node. Every other launch (M40_LAUNCH) marks by its name that the list is not the whole step.
 class LaunchList {
  public:
-  // tokens: that all products of the step take a thread block: a resident kernel has one number of them.
+  // tokens: those that a thread block of each of the step's products takes: a persistent kernel has one such number.
   explicit LaunchList(uint32_t tokens);
   ~LaunchList();
   LaunchList(const LaunchList&) = delete;

@@ -1,5 +1,5 @@
-// What the driver's management library (NVML) tells of a GPU. It comes with the driver, is looked for at run time, and
-// may be missing: what it would tell is then unknown, and nothing else changes.
+// What the driver's management library (NVML) reports about a GPU. It comes with the driver and is loaded at run time.
+// It may be missing: its values are then unknown, and nothing else changes.
 #ifndef M40_RUNTIME_MANAGEMENT_H
 #define M40_RUNTIME_MANAGEMENT_H
 
@@ -12,7 +12,7 @@ namespace m40::cuda {
 // "535.183.01", or "" where unknown.
 std::string driver_version();
 
-// Whether a device's state was asked for before and known.
+// Whether an earlier query of a device's state succeeded.
 bool is_managed(uint32_t device);
 
 // By the device's index in CUDA. What is not known is as m40.h says. Any thread may ask.

@@ -75,7 +75,7 @@ inline uint32_t value(const NumberOf& function, Device device, int which) {
   return function(device, which, &number) ? number : M40_NONE;
 }
 
-// What the library tells in MHz.
+// A value that the library gives in MHz.
 inline uint32_t kilohertz(const NumberOf& function, Device device, int which) {
   const uint32_t megahertz = value(function, device, which);
   return megahertz > M40_NONE / 1000 ? M40_NONE : megahertz * 1000;

@@ -30,7 +30,7 @@ class OperationArgs : protected StepOperands {
     return args;
   }
 
-  // Products add a residual whose rows are as far apart as their own; other ones are added by a launch of their own.
+  // Products add a residual of the same row stride as their output; a launch of its own adds any other.
   bool adds_residual(const m40_op_matmul& op) const { return op.residual != M40_NONE && stride(op.residual) == stride(op.output); }
 
   MatmulArgs matmul_args(size_t i) const {

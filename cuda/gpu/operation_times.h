@@ -25,7 +25,7 @@ class OperationTimes {
   OperationTimes(const OperationTimes&) = delete;
   OperationTimes& operator=(const OperationTimes&) = delete;
 
-  // What is put on the stream from here on is of operation i; the number behind the last one ends that.
+  // Work on the stream from here on is of operation i; the number after the last one ends that.
   void mark(size_t i) {
     check(cudaEventRecord(events_[i], stream_), "a step's times");
     marked_[i] = true;

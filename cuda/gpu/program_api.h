@@ -52,7 +52,8 @@ void exchange_bytes(const Program* program, uint64_t* n_bytes) {
   *n_bytes = program->exchange.n_bytes();
 }
 
-// m40_program_exchange with memory, up to where the program begins anew. Throws where that cannot be.
+// m40_program_exchange with memory, up to the point where the program resets its count of steps. Throws where the
+// memory does not fit.
 template <class Program>
 void check_exchange(const Program* program, const void* memory, uint64_t n_bytes, const m40_inbox* inboxes, uint32_t n_inboxes) {
   program->exchange.check_memory(memory, n_bytes, inboxes, n_inboxes);

@@ -16,12 +16,12 @@ constexpr uint32_t most_graph_tokens = 64;
 
 class StepExecutors {
  public:
-  // asked: M40_EXECUTOR_*. has_resident: there is a kernel that stays.
+  // asked: M40_EXECUTOR_*. has_resident: there is a persistent kernel.
   StepExecutors(uint32_t asked, bool has_resident) : asked_(asked) {
     for (uint32_t n = 1; has_resident && n <= most_resident_tokens; n++) measured_[n - 1].has_resident = true;
   }
 
-  // What the next decode step of so many rows is to be run by: M40_EXECUTOR_LAUNCHES, _GRAPHS or _RESIDENT.
+  // The executor of the next decode step of so many rows: M40_EXECUTOR_LAUNCHES, _GRAPHS or _RESIDENT.
   uint32_t next(uint32_t n_tokens) const {
     if (n_tokens > most_graph_tokens) return M40_EXECUTOR_LAUNCHES;
     const Measured& measured = measured_[n_tokens - 1];

@@ -18,7 +18,7 @@ class StepForecast {
   // Whether anything is known of such steps. Only decoding repeats itself from step to step.
   bool knows(const StepShape& shape) const { return durations_.count(shape) != 0; }
 
-  // When to wake who waits. begun: when all of the step had been given to the device.
+  // When to wake the waiting thread. begun: when all of the step had been given to the device.
   Clock::time_point wake_time(const StepShape& shape, Clock::time_point begun) const {
     return begun + std::chrono::duration_cast<Clock::duration>(durations_.at(shape) - margin_);
   }

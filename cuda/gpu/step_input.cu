@@ -113,7 +113,7 @@ void write_input(const Step& step, const StepShape& shape, const m40_step_header
   if (step.sampling == nullptr) return;
   const Rest rest(header, step.mask_words, true);
   for (uint32_t i = 0; i < step.n_outputs; i++) {
-    // What is no sample is looked at, but nothing is drawn from it.
+    // Outputs that are no samples are checked, but no token is sampled from them.
     m40_sampling sampling = step.outputs[i].kind == M40_OUTPUT_SAMPLE ? step.sampling[i] : greedy();
     sampling.first_token_count += static_cast<uint32_t>(rest.counts);
     sampling.first_token_bias += static_cast<uint32_t>(rest.biases);

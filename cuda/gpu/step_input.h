@@ -1,8 +1,8 @@
 // A step's input as the device gets it, in one copy.
 //
-// Where each array stands follows from the step's shape alone, so that a CUDA graph captured for one step of a shape
-// serves all of them: the arrays whose lengths vary (masks, counts, biases) share one base, and the indices in the
-// sampling records are moved to count from there.
+// The place of each array follows only from the step's shape, so that a CUDA graph captured for one step of a shape
+// serves all of them. The arrays of varying length (masks, counts, biases) share one base, and the indices in the
+// sampling records are shifted to count from there.
 #ifndef M40_RUNTIME_STEP_INPUT_H
 #define M40_RUNTIME_STEP_INPUT_H
 
@@ -22,7 +22,7 @@ struct StepShape {
   uint32_t kv_block_stride;
   uint32_t most_tokens;
   bool hidden;  // hidden states are wanted: they are written where they would not have to be
-  bool shaped;  // there are shaped draws, which take a launch of their own
+  bool shaped;  // some outputs are sampled with shaping, by a launch of its own
   bool states;  // sequences have states: always a program's
   uint32_t prefill_share;  // of prompts' rows, which no graph has
 

@@ -10,19 +10,19 @@ namespace m40::cuda {
 // Whether all rows of a step decode.
 inline bool decodes(const StepShape& shape) { return shape.n_decode == shape.n_tokens; }
 
-// Puts the program on its stream, by launches or as a graph, also where a resident kernel would be faster: who could have that
-// has decided against it. Decode steps tell what they took where that is not
-// known yet: program->progress says whether this one does.
+// Puts the program on its stream, by launches or as a graph, also where a persistent kernel would be faster: the caller
+// has decided against that. Decode steps measure their time where it is not known yet: program->progress says whether
+// this one does.
 void launch_operations(m40_program* program, const StepShape& shape);
 
 // A step is done: notes what it took, where that is wanted.
 void note_time(m40_program* program);
 
-// Whether a step's results say, before those of its outputs, what was wrong with it.
+// Whether a step's results begin with what was wrong with it.
 bool has_fixed_results(const m40_program& program);
 
-// Throws where a step that is done had rows for experts that do not exist, or other cards have not come to its exchanges, as the
-// results say that were copied to the host.
+// Throws where the copied results of a finished step say that it had rows for experts that do not exist, or that other
+// cards did not come to its exchanges.
 void check_fixed_results(const m40_program& program);
 
 }  // namespace m40::cuda

@@ -10,7 +10,7 @@ namespace m40::cuda {
 
 namespace {
 
-// Large enough for a disk's full speed, small enough to be had.
+// Large enough for a disk's full speed, small enough to be allocated.
 constexpr uint64_t lane_bytes = uint64_t{16} << 20;
 
 }  // namespace

@@ -23,7 +23,7 @@ constexpr size_t most_entries = 256;
 // Steps are looked for in mapped memory; every so many times the driver is asked whether all is well.
 constexpr uint32_t looks_a_question = 64;
 
-// What the other side writes, and what it has written before that.
+// A word that the other side writes, and with it all that the other side wrote earlier.
 uint32_t look(const uint32_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
 void show(uint32_t& word, uint32_t value) {
   __atomic_store_n(&word, value, __ATOMIC_SEQ_CST);
@@ -40,7 +40,7 @@ T* on_device(T* host) {
 }
 
 cudaStream_t create_stream() {
-  // Its blocks come onto the device before those of launches that wait for room.
+  // Its blocks come onto the device ahead of those of launches that wait for room.
   int least = 0, greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "a stream");
   cudaStream_t stream = nullptr;
@@ -55,7 +55,7 @@ bool device_has_resident(uint32_t device, std::string* why) {
   const cudaError_t error = cudaDeviceGetAttribute(&limited, cudaDevAttrKernelExecTimeout, static_cast<int>(device));
   if (error == cudaSuccess && limited == 0) return true;
   cudaGetLastError();
-  if (why != nullptr) *why = error == cudaSuccess ? "a display hangs on the device, whose driver ends kernels that stay" : "the driver does not say how long kernels may run";
+  if (why != nullptr) *why = error == cudaSuccess ? "a display is attached to the device, so its driver ends persistent kernels" : "the driver does not say how long kernels may run";
   return false;
 }
 
@@ -152,9 +152,9 @@ void ResidentDecoder::launch(uint32_t first) {
   args.patience = resident_patience;
   args.start_patience = resident_start_patience;
   args.most_life = most_life_;
-  check(cudaMemsetAsync(args.state, 0, sizeof(ResidentState), stream_), "a resident kernel");
+  check(cudaMemsetAsync(args.state, 0, sizeof(ResidentState), stream_), "a persistent kernel");
   launch_resident(kernel_, args, std::min(resident_blocks(kernel_), most_blocks_), stream_);
-  check_launches("a resident kernel");
+  check_launches("a persistent kernel");
   alive_ = true;
 }
 
@@ -172,7 +172,7 @@ bool ResidentDecoder::has_left() {
 void ResidentDecoder::leave() {
   if (has_left()) return;
   show(mailbox_->leave, life_);
-  program_.context->watch.wait(stream_, "a resident kernel");
+  program_.context->watch.wait(stream_, "a persistent kernel");
   has_left();
   alive_ = false;
 }
@@ -194,7 +194,7 @@ ResidentDecoder::Begun ResidentDecoder::ask(const StepShape& shape, uint64_t inp
   Entry& entry = entry_of(shape, advance);
   if (!entry.usable) return Begun::kNever;
   if (!seat_.sit(this)) return Begun::kNotNow;
-  // A run may have left a step behind it, which uses the program's memory as well.
+  // A run may have left a queued step, which uses the program's memory as well.
   if (has_left()) program_.context->watch.wait(program_.stream, "a run");
   // Another number of tokens, or more thread blocks than it was launched with.
   if (!has_left() && !(kernel_ == entry.kernel && most_blocks_ >= entry.most_blocks)) leave();
@@ -202,7 +202,7 @@ ResidentDecoder::Begun ResidentDecoder::ask(const StepShape& shape, uint64_t inp
   mailbox_->step = {list_at(entry.place), static_cast<uint32_t>(entry.nodes.size()), static_cast<uint32_t>((input_bytes + 15) / 16 * 16), static_cast<uint32_t>(result_bytes), asked_ + 1};
   show(mailbox_->asked, ++asked_);
   if (!has_left()) return Begun::kYes;
-  // It did the step before it left: one that goes on from a state must not be done twice.
+  // It did the step before it left: a step that continues from a state must not be done twice.
   if (is_done(asked_)) return Begun::kYes;
   kernel_ = entry.kernel;
   most_blocks_ = entry.most_blocks;
@@ -238,8 +238,8 @@ ResidentDecoder::State ResidentDecoder::state(uint32_t before_last) {
     return State::kRuns;
   }
   check(answer, "a step");
-  // It is gone: what it said before is here by now.
-  if (!has_left() && !is_done(number)) fail(M40_DEVICE_LOST, "a step: the resident kernel ended without a word");
+  // It has left: all that it wrote before is visible by now.
+  if (!has_left() && !is_done(number)) fail(M40_DEVICE_LOST, "a step: the persistent kernel ended without a word");
   return is_done(number) ? State::kDone : State::kRuns;
 }
 

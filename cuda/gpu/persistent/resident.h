@@ -1,6 +1,6 @@
-// Decode steps by a kernel that stays on the device (kernels/resident.cuh), as the host sees them: what a step launches is
-// written down once for each shape, a step is asked for by a word in mapped memory, and its results come back there. The
-// steps of a run are asked for likewise, one of them before the one ahead of it is done.
+// The host's side of decode steps by a persistent kernel (kernels/resident.cuh). The launches of a step are recorded
+// once for each shape. The host asks for a step by a word in mapped memory, and the results come back there. It asks
+// for the steps of a run likewise, each before the previous one is done.
 #ifndef M40_RUNTIME_RESIDENT_H
 #define M40_RUNTIME_RESIDENT_H
 
@@ -25,10 +25,10 @@ constexpr uint64_t most_resident_nodes(uint64_t n_ops) { return 2 * n_ops + 16; 
 // Whether a device has kernels that stay; why it has not, where it is not nullptr.
 bool device_has_resident(uint32_t device, std::string* why);
 
-// A program's. The functions take the seat's mutex, but for those that say otherwise.
+// A program's. The functions take the mutex of ResidentSeat, except where they say otherwise.
 class ResidentDecoder {
  public:
-  // Throws Failure where mapped memory or a stream cannot be had.
+  // Throws Failure where mapped memory or a stream cannot be allocated.
   explicit ResidentDecoder(const m40_program& program);
   ~ResidentDecoder();
   ResidentDecoder(const ResidentDecoder&) = delete;
@@ -40,26 +40,28 @@ class ResidentDecoder {
     kNever,   // not a step of this shape: why() says it
   };
 
-  // Asks for a step, whose input lies in the program's own host memory. Bytes of the input, and of the results. None may be
-  // under way. May have to write down the step's launches, to put them into the device's memory, and to launch the kernel.
+  // Asks for a step with its input in the program's own host memory. The sizes are those of the input and of the
+  // results. No step may be running. May have to record the step's launches, to put them into the device's memory, and
+  // to launch the kernel.
   Begun begin(const StepShape& shape, uint64_t input_bytes, uint64_t result_bytes);
 
-  // The same of the first step of a run, whose state is in the device's memory already; its results go into the ring.
+  // The same for the first step of a run. The run's state is in the device's memory already; the results go into the
+  // ring.
   Begun begin_run(const StepShape& shape, uint64_t input_bytes, const AdvanceRunArgs& advance);
-  // Asks for the next step of the run; all but the last one that was asked for are done. False where it will not be: the
-  // kernel has left for others, perhaps before that last one (state() says so).
+  // Asks for the next step of the run; all but the last one that was asked for are done. False where it will not be
+  // done: the kernel has left for other work, perhaps before that last one (state() says so).
   bool begin_next();
 
   enum class State : uint8_t {
     kRuns,
-    kCalledBack,  // the same, but it had left before the step
+    kCalledBack,  // the same, but it had left ahead of the step
     kDone,
-    kDisplaced,  // it will not be done: the kernel had to leave before it saw the step, and others use the device
+    kDisplaced,  // it will not be done: the kernel had to leave before it saw the step, and other work uses the device
     kRefused,    // it will not be done: not all of the kernel's thread blocks came onto the device. So it is from now on
   };
 
-  // Of the step that was asked for last, or so many before it; those before that one are done. Throws Failure where the device
-  // was lost.
+  // The state of the step that was asked for last, or so many steps earlier; all steps before that one are done. Throws
+  // Failure where the device was lost.
   State state(uint32_t before_last = 0);
 
   // Milliseconds that the step took which is done, by the device.

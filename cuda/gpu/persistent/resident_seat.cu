@@ -29,7 +29,7 @@ void ResidentSeat::clear_locked(ResidentDecoder* but) {
     sits_ = nullptr;
     throw;
   }
-  // Not before: who finds nobody there takes no lock.
+  // Not earlier: without a persistent kernel, no lock is needed.
   sits_ = nullptr;
 }
 

@@ -1,8 +1,9 @@
-// Who of a process may keep a kernel on a device that stays there: one at a time, and nobody while launches have work to do.
+// Which program of a process may keep a persistent kernel on a device: one at a time, and none while launches have work
+// to do.
 //
-// Such a kernel takes all of a device's registers: what others launch meanwhile waits until it leaves. So whoever is about
-// to use the device in another way has it leave first, and none comes while other work is under way: then decoding is
-// launched as well, and the two share the device.
+// Such a kernel takes all of a device's registers: other launches wait until it leaves. So a caller with other work for
+// the device makes it leave first, and none starts while other work runs. Decoding is then launched as well, and the
+// two share the device.
 #ifndef M40_RUNTIME_RESIDENT_SEAT_H
 #define M40_RUNTIME_RESIDENT_SEAT_H
 
@@ -26,8 +27,8 @@ class ResidentSeat {
   void begin_work();
   void end_work();
 
-  // Whether somebody was told to leave, and it was given up to wait for that: what DeviceWatch::hangs() forbids is forbidden
-  // to all contexts of the device.
+  // Whether a kernel was asked to leave and the wait for it was given up. Then all contexts of the device are forbidden
+  // what DeviceWatch::hangs() forbids.
   bool hangs() const { return hangs_; }
 
   std::mutex& mutex() { return mutex_; }
