@@ -1,4 +1,4 @@
-// What stands between two steps of a run: the drawn tokens go into the ring, and become the next step's input.
+// Runs between two steps of a run: the sampled tokens go into the ring, and become the next step's input.
 #ifndef M40_KERNELS_ADVANCE_RUN_CUH
 #define M40_KERNELS_ADVANCE_RUN_CUH
 
@@ -10,12 +10,12 @@ namespace m40::cuda {
 
 constexpr uint32_t advance_run_threads = 256;
 
-// A run on the device, behind it m40_run_row [n_rows], uint32_t left [n_rows] (tokens that each row draws yet) and its end
-// tokens.
+// A run on the device, followed by m40_run_row [n_rows], uint32_t left [n_rows] (tokens that each row still samples)
+// and its end tokens.
 struct RunState {
   uint32_t step;    // the one that is computed, or comes next
   uint32_t number;  // of its first entry in the ring
-  uint32_t fault;   // not 0: a step had an input that cannot be, or was given up; nothing is drawn from then on
+  uint32_t fault;   // not 0: a step had an invalid input, or was given up; nothing is sampled from then on
   uint32_t reserved;
 };
 
@@ -39,8 +39,8 @@ struct AdvanceRunArgs {
   const m40_sample* samples;
 };
 
-// One block. All entries of a step are written, and what the next step goes on from, then made visible to the host, then said
-// to be whole: an entry's number is its last word to be written, and the host may give the device another run then.
+// One block. It writes all entries of a step and the next step's input, makes them visible to the host, then marks the
+// entries as complete. An entry's number is its last word to be written; the host may give the device another run then.
 __device__ __forceinline__ void advance_run(const AdvanceRunArgs& args) {
   const uint32_t step = args.state->step;
   const uint32_t number = args.state->number;

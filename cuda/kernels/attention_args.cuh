@@ -1,4 +1,4 @@
-// What the attention of decoded tokens and that of prompts are both told.
+// The arguments that decode and prefill attention have in common.
 #ifndef M40_KERNELS_ATTENTION_ARGS_CUH
 #define M40_KERNELS_ATTENTION_ARGS_CUH
 
@@ -26,7 +26,7 @@ struct AttentionKernelArgs {
   float scale;           // of base-2 logarithms where there is no cap
   float softcap;
   float* partials;       // scratch; each kernel says how it lies
-  uint32_t* counters;    // of tiles, 0 before and after
+  uint32_t* counters;    // of tiles; 0 between launches
 };
 
 // The first position that the token at end - 1 attends to.

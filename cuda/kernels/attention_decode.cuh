@@ -1,12 +1,12 @@
-// Attention of decoded tokens, each by itself: split along the positions (flash-decoding, Dao et al. 2023), with the
-// query heads of a KV head together, so that K and V are read once.
+// Decode attention, each token by itself: split along the positions (flash-decoding, Dao et al. 2023), with the query
+// heads of a KV head together, so that K and V are read once.
 //
-// A sequence's positions are cut into chunks whose size follows from its length alone; a block computes a chunk for
-// one KV head and leaves a partial result; the last block of a token and KV head to finish adds them in the order of
-// the chunks. So the bits of a token's result depend on its own sequence only, and there is one launch.
+// A sequence's positions are cut into chunks; their size follows only from its length. A thread block computes a chunk
+// for one KV head and leaves a partial result. The last block of a token and KV head to finish adds them in the order
+// of the chunks. So the bits of a token's result depend only on its own sequence, and there is one launch.
 //
-// In a chunk each warp goes its own way, without barriers, over runs of positions: `lanes` lanes read a row of K
-// (8 values each), 32 / lanes rows at a time and `batch` of them in flight, and the same of V.
+// In a chunk each warp walks over runs of positions, without barriers: `lanes` lanes read a row of K (8 values each),
+// 32 / lanes rows at a time with `batch` loads in flight, and the same of V.
 #ifndef M40_KERNELS_ATTENTION_DECODE_CUH
 #define M40_KERNELS_ATTENTION_DECODE_CUH
 
@@ -80,7 +80,7 @@ __device__ __forceinline__ void multiply_keys(const KvValues<Type> (&k)[Shape::b
     float products[n];
     multiply_part<Type, Shape, Heads>(k, p * Shape::part, held, queries, lane.d, products);
     spread_sums<n, Lanes / 2>(products, lane.index);
-    // Sum i of the part went to the lanes whose bits are i's highest.
+    // Sum i of the part is in the lanes with the highest bits of i.
     constexpr int left = n >= Lanes ? n / Lanes : 1;
     constexpr int copies = n >= Lanes ? 1 : Lanes / n;
     const uint32_t owner = lane.index % Lanes / copies;
@@ -251,7 +251,7 @@ __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args
     if constexpr (Shape::spreads_keys) {
       typename DecodeKeys<Type, Lanes, Heads>::Rows k;
       keys.clear();
-      // KV blocks are looked up a run before they are needed.
+      // The KV blocks of the next run are read one run ahead.
       uint32_t kv_block = 0;
       if (run < chunk_end) {
         const uint8_t* first = reader.kv_block_of(run);

@@ -1,4 +1,5 @@
-// What the attention of decoded tokens is told, the shapes of its blocks, and which part of a token's positions each takes.
+// The arguments of decode attention, the shapes of its thread blocks, and the part of a token's positions that each
+// takes.
 #ifndef M40_KERNELS_ATTENTION_DECODE_ARGS_CUH
 #define M40_KERNELS_ATTENTION_DECODE_ARGS_CUH
 
@@ -25,7 +26,7 @@ struct DecodeKeysShape {
   static constexpr int lanes = Lanes / 2;             // that read a row
   static constexpr int rows = 32 / lanes;             // that a warp reads at a time
   static constexpr int batch = Batch / 2;           // of those, in flight
-  static constexpr int places = Heads * batch;        // of a lane before the adding: [Heads][batch]
+  static constexpr int places = Heads * batch;        // of a lane, not yet added over lanes: [Heads][batch]
   static constexpr int left = places > lanes ? places / lanes : 1;    // after it
   static constexpr int copies = places > lanes ? 1 : lanes / places;  // lanes that then have the same sums
   static constexpr int heads = left > batch ? left / batch : 1;       // of those that are left
@@ -51,7 +52,7 @@ struct AttentionDecodeShape {
   static constexpr int keys = rows * batch;                      // positions of a run
   static constexpr int part = Heads == 8 ? batch / 2 : Heads == 4 && (Type != M40_TYPE_F16 || Lanes == 8) ? 2 : batch;            // rows whose products are added together
   static constexpr bool holds_queries = Heads <= 2 || (Heads == 4 && Type == M40_TYPE_F16);  // in registers
-  // Whether a run's rows are read while the run before is finished: where the registers for it do more good than queries.
+  // Whether a run's rows are loaded during the previous run: where that is worth more than queries in these registers.
   static constexpr bool reads_ahead = !holds_queries;
   // Whether rows of K go over half as many lanes (attention_decode_keys.cuh). Of F32 they would have one at a time.
   static constexpr bool spreads_keys = reads_ahead && Type != M40_TYPE_F32;
@@ -78,7 +79,7 @@ struct AttentionDecodeShared {
 
 // The positions that a token attends to, and the chunks that they are cut into.
 struct DecodePositions {
-  uint32_t start, end;  // from start to before end
+  uint32_t start, end;  // from start up to end, without end
   uint32_t first;       // of the first chunk
   uint32_t chunk;       // positions of a chunk
   uint32_t n_chunks;

@@ -1,9 +1,11 @@
-// Scores of a run of positions for query heads that are too many for registers: q k, added over lanes, and the running softmax.
+// Scores of a run of positions where the query heads do not fit in registers: q k, added over lanes, and the running
+// softmax.
 //
-// Half as many lanes read a row of K as read one of V, 16 values each: so a warp reads twice the rows at a time, a query that
-// comes from shared memory is multiplied by as many rows, and half of the sums need adding over lanes. A lane has a place
-// for each sum of a row and a head, but which it is differs between lanes: where two lanes share two sums, the one that keeps
-// the second has them the other way round. So each step of the adding is a shuffle and an addition, without selections.
+// Half as many lanes read a row of K as read one of V, 16 values each. So a warp reads twice the rows at a time, each
+// query from shared memory is multiplied by twice the rows, and half of the sums need adding over lanes. A lane has a
+// place for each sum of a row and a head, but the order of the places differs between lanes. Where two lanes share two
+// sums, the one that keeps the second has them swapped. So each step of the adding is a shuffle and an addition,
+// without selections.
 #ifndef M40_KERNELS_ATTENTION_DECODE_KEYS_CUH
 #define M40_KERNELS_ATTENTION_DECODE_KEYS_CUH
 
@@ -75,7 +77,7 @@ struct KeyShare {
   __device__ __forceinline__ float scale() const { return __half2float(__ushort_as_half(half_scale)); }
 };
 
-// Adds N values over lanes that differ in the bits below 2 * Offset, whose places differ as DecodeKeysLane says.
+// Adds N values over lanes that differ in the bits below 2 * Offset, with their places in the order of DecodeKeysLane.
 template <int N, int Offset>
 __device__ __forceinline__ void add_places(float* values) {
   if constexpr (Offset > 0) {

@@ -33,14 +33,14 @@ struct DecodeReader {
   __device__ __forceinline__ const uint8_t* kv_block_of(uint32_t run) const { return kv_block_at(kv_block_number(run)); }
 
   __device__ __forceinline__ uint32_t chunk_end(uint32_t chunk) const { return min(positions.first + (chunk + 1) * positions.chunk, positions.end); }
-  // A warp's first run in a chunk. Those before the window are passed over: their KV blocks may be another sequence's by now.
+  // A warp's first run in a chunk. It skips those before the window: another sequence may own their KV blocks by now.
   __device__ __forceinline__ uint32_t first_run(uint32_t chunk, uint32_t warp) const {
     uint32_t run = positions.first + chunk * positions.chunk + warp * run_keys;
     while (run + run_keys <= positions.start) run += Shape::warps * run_keys;
     return run;
   }
 
-  // The lane's share of a run's rows of K, for heads whose queries are shared.
+  // The lane's share of a run's rows of K, for queries in shared memory.
   template <class DecodeKeys>
   __device__ __forceinline__ void load_shares(uint32_t run, const uint8_t* kv_block, const DecodeKeys& keys, const KeyOffsets<Type, Lanes, Heads>& offsets,
                                               typename DecodeKeys::Rows& k) const {
@@ -60,8 +60,8 @@ struct DecodeReader {
     }
   }
 
-  // visit(u, row, scales of the row) for the rows of K that this lane reads in a run. Positions that are not attended to
-  // read the row of one that is. Rows of V are cache.values behind.
+  // visit(u, row, scales of the row) for the rows of K that this lane reads in a run. Positions outside the attention
+  // read the row of one inside. Rows of V are cache.values further on.
   template <class Visit>
   __device__ __forceinline__ void for_each_row(uint32_t run, const uint8_t* kv_block, const Visit& visit) const {
     const uint32_t first = cache_row(cache, kv_head, run);

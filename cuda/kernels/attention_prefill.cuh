@@ -1,11 +1,11 @@
-// Attention of prompts' chunks: tiles of queries against tiles of positions with a running softmax (Milakov and
-// Gimelshein 2018, Dao et al. 2022), in FP32.
+// Prefill attention: tiles of queries against tiles of positions with a running softmax (Milakov and Gimelshein 2018,
+// Dao et al. 2022), in FP32.
 //
 // A tile's rows are the query heads of one KV head of consecutive tokens, so that K and V are staged once for all of
-// them and short chunks fill a tile too. Positions go in tiles of 64 that start at multiples of 64, from the first
-// on, and the tiles in spans (attention_spans.cuh): a row's result depends on its own query and position only, however
-// the prompt was cut. The spans of a short chunk, which has few tiles, are shared among thread blocks; the last of them
-// to finish adds what they left in scratch.
+// them and short chunks fill a tile too. Positions are in tiles of 64 that start at multiples of 64, from the first on,
+// and the tiles are in spans (attention_spans.cuh). So a row's result depends only on its own query and position, for
+// any division of the prompt into chunks. A short chunk has few tiles, so thread blocks share its spans; the last block
+// to finish adds the partial results in scratch.
 #ifndef M40_KERNELS_ATTENTION_PREFILL_CUH
 #define M40_KERNELS_ATTENTION_PREFILL_CUH
 
@@ -55,7 +55,7 @@ template <uint32_t Type, class Shape>
 __device__ __forceinline__ void begin_segment(const AttentionPrefillTile& tile, uint32_t segment, AttentionPrefillShared<Type, Shape>& shared) {
   const AttentionPrefillArgs& args = tile.args;
   const uint32_t thread = threadIdx.x;
-  __syncthreads();  // the segment before may still read what is written now
+  __syncthreads();  // the previous segment may still read what is written now
   if (thread == 0) {
     uint32_t next = segment + 1;
     while (next < tile.end_token() && args.sequences[next] == args.sequences[segment]) next++;
@@ -193,7 +193,7 @@ __device__ __forceinline__ void add_slice(const float* weights, const float* sta
 
 // ---- spans -----------------------------------------------------------------------------------------------------------
 
-// A span is done: its sums go to a slot, or (adds) are added to those before it, which lie there; then they are cleared.
+// Ends a span: its sums go to a slot, or (adds) are added to those of the earlier spans there; then they are cleared.
 template <uint32_t Type, class Shape>
 __device__ __forceinline__ void end_span(float* slot, bool adds, AttentionSums<Shape>& sums, AttentionPrefillShared<Type, Shape>& shared) {
 #pragma unroll

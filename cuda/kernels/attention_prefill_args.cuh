@@ -1,4 +1,4 @@
-// What the attention of prompts' chunks is told, and the shapes of its tiles.
+// The arguments of prefill attention, and the shapes of its tiles.
 #ifndef M40_KERNELS_ATTENTION_PREFILL_ARGS_CUH
 #define M40_KERNELS_ATTENTION_PREFILL_ARGS_CUH
 
@@ -49,7 +49,7 @@ struct AttentionPrefillShared {
   __align__(16) float stages[2][Shape::stage_floats];
   __align__(16) float weights[attention_prefill_keys * Shape::rows];  // [position][row]
   uint32_t queries[Shape::rows];  // elements from args.q to a row's query, or to another's
-  uint2 bounds[Shape::rows];      // the positions that a row attends to: from x to before y
+  uint2 bounds[Shape::rows];      // the positions that a row attends to: from x up to y, without y
   float2 running[Shape::rows];    // of a span, a row's largest score, and its sum of weights
   // Bytes from KV block 0's K to the rows of a tile's positions, and to their scales: of this tile and of the next, in turn.
   uint64_t places[2][attention_prefill_keys];
@@ -59,14 +59,14 @@ struct AttentionPrefillShared {
   uint64_t value_scale_places[2][Shape::wide && KvValues<Type>::scaled ? attention_prefill_keys : 1];
   struct {
     uint32_t sequence;
-    uint32_t begin, end;  // positions that are read: from begin to before end
+    uint32_t begin, end;  // positions that are read: from begin up to end, without end
     uint32_t next;        // the next segment's first token
   } segment;
   bool is_last;
 };
 
-// The tokens and heads whose queries are a tile's rows. They are found out where they are needed, for want of registers.
-// Tiles of tokens are numbered from the last: it has the most to do.
+// The tokens and heads of a tile's rows. They are computed where they are needed, as registers are short. Tiles of
+// tokens are numbered from the last, which has the most work.
 struct AttentionPrefillTile {
   const AttentionPrefillArgs& args;
   const BlockIndex& block;

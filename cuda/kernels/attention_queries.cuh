@@ -30,7 +30,8 @@ __device__ __forceinline__ void place_queries(float* query, uint32_t lane) {
   for (int i = 0; i < Shape::head_dim / 32; i++) query[Shape::query_place(i * 32 + lane)] = values[i];
 }
 
-// The token's K, rotated, and V, whose rows are as long, go into the cache: by the last two warps. rotated: [head_dim], the one warp's own.
+// The last two warps write the token's K, rotated, and V, of the same row length, into the cache. rotated: [head_dim],
+// of the one warp.
 template <uint32_t Type, class Shape>
 __device__ __forceinline__ void cache_token(const AttentionDecodeArgs& args, uint32_t kv_head, uint32_t position, const uint32_t* kv_blocks, const float* qkv,
                                             const float* table, float* rotated) {
@@ -69,7 +70,7 @@ __device__ __forceinline__ void take_queries(const AttentionDecodeArgs& args, co
                                              const BlockIndex& block, const GridSize& grid, const uint32_t* kv_blocks, float* queries, float* work) {
   const float* qkv = args.q + uint64_t{block.z} * args.q_stride;
   if (args.rotates) {
-    // Who computes the last chunk writes the token's K and V, before it reads them.
+    // The block of the last chunk writes the token's K and V, then reads them.
     const bool caches = (positions.n_chunks - 1) % grid.x == block.x;
     rotate_queries<Type, Shape>(args, heads, positions.end - 1, caches, kv_blocks, qkv, queries, work);
   } else {

@@ -25,7 +25,7 @@ __device__ __forceinline__ float attention_weight(float score, float largest) {
   return score == -INFINITY ? 0 : exp2f(__fsub_rn(score, largest));
 }
 
-// What sums that were taken relative to `before` are multiplied by to be relative to `after`.
+// The factor that makes sums relative to `before` relative to `after`.
 __device__ __forceinline__ float attention_shrink(float before, float after) {
   return before == after ? 1 : exp2f(__fsub_rn(before, after));
 }
@@ -35,8 +35,8 @@ __device__ __forceinline__ float with_sink(const float* sinks, uint32_t head, fl
   return sinks == nullptr ? sum : __fadd_rn(sum, exp2f(__fmaf_rn(__ldg(sinks + head), 1.4426950408889634f, -largest)));
 }
 
-// Adds N values over lanes that differ in the bits below 2 * Offset, spreading them: afterwards lane l of such a
-// group holds, in values[0 .. max(1, N / lanes)), those sums whose index has l's bits at its top.
+// Adds N values over lanes that differ in the bits below 2 * Offset, and spreads the sums. Afterwards lane l of such a
+// group holds, in values[0 .. max(1, N / lanes)), the sums with l's bits as the top bits of their index.
 template <int N, int Offset>
 __device__ __forceinline__ void spread_sums(float* values, uint32_t lane) {
   if constexpr (Offset > 0) {

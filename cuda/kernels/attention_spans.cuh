@@ -31,8 +31,8 @@ struct SpanShare {
   }
 };
 
-// Adds a span to those before it: what its sums and those before are multiplied by, and both together (the largest score,
-// the sum of weights). Exact where either has no weight.
+// Adds a span to the earlier ones: the factors of its sums and of theirs, and the combined largest score and sum of
+// weights. Exact where either has no weight.
 struct SpanFold {
   float before, span;
   float2 both;

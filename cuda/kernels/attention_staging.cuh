@@ -1,5 +1,5 @@
-// Queries, K and V of prompts' attention on their way from memory through registers into shared memory: a slice of the head
-// dimension of q and K, or of positions of V, while the slice before it is multiplied.
+// Prefill attention's staging of queries, K and V from memory through registers into shared memory. It loads a slice of
+// the head dimension of q and K, or of positions of V, while the previous slice is multiplied.
 #ifndef M40_KERNELS_ATTENTION_STAGING_CUH
 #define M40_KERNELS_ATTENTION_STAGING_CUH
 

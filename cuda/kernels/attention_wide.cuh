@@ -1,12 +1,13 @@
-// Attention of decoded tokens whose K are longer than 256 values or whose V have another length than K: a latent cache
-// (multi-head latent attention, DeepSeek-AI 2024), where many query heads share one row that is K and, but for its end, V;
-// and heads of 512 values.
+// Decode attention with K of more than 256 values, or with V of another length than K. Such are a latent cache
+// (multi-head latent attention, DeepSeek-AI 2024), where many query heads share one row that is K and, without its end,
+// V; and heads of 512 values.
 //
-// Chunks, partial results and their order are those of attention_decode.cuh. In a chunk positions go through shared memory
-// as floats, a few at a time, while the next ones are on their way in registers, so that a row is read and converted once
-// for all heads of a block. A warp has four or five query heads and all of their dimensions, a lane four of each 128, queries
-// and sums in registers; so a value that is read from shared memory is multiplied as often. Blocks of few heads have several
-// warps for the same heads, each with positions of its own, whose sums are added at the end of a chunk, in their order.
+// Chunks, partial results and their order are those of attention_decode.cuh. In a chunk positions go through shared
+// memory as floats, a few at a time, while the next ones are loaded into registers. So a row is read and converted once
+// for all heads of a block. A warp has four or five query heads and all of their dimensions, a lane four of each 128,
+// with queries and sums in registers. So each value from shared memory is multiplied four or five times. Blocks of few
+// heads have several warps for the same heads, each with its own positions; their sums are added at the end of a chunk,
+// in their order.
 #ifndef M40_KERNELS_ATTENTION_WIDE_CUH
 #define M40_KERNELS_ATTENTION_WIDE_CUH
 
@@ -42,7 +43,7 @@ __device__ __forceinline__ void take_wide_queries(const float* q, uint32_t n_hea
 template <int N, class Place>
 __device__ __forceinline__ void store_sums(float (&sums)[N], uint32_t lane, float* weights, const Place& place) {
   spread_sums<N, 16>(sums, lane);
-  constexpr int copies = 32 / N;  // sum i is in the lanes whose bits are i's highest
+  constexpr int copies = 32 / N;  // sum i is in the lanes with the highest bits of i
   if (lane % copies == 0) weights[place(lane / copies)] = sums[0];
 }
 
@@ -161,7 +162,7 @@ struct WideSums {
     }
   }
 
-  // Adds rows of V, of which Fours * 128 values are looked at, times their weights for each head.
+  // Adds rows of V, Fours * 128 values of each, times their weights for each head.
   template <int Rows, int Fours>
   __device__ __forceinline__ void add_rows(const float* row, uint32_t row_floats, const float* weights, uint32_t lane) {
 #pragma unroll

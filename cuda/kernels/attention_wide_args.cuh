@@ -1,4 +1,5 @@
-// What the attention of decoded tokens over long rows is told, the shapes of its blocks, and which query heads each takes.
+// The arguments of decode attention over long rows, the shapes of its thread blocks, and the query heads that each
+// takes.
 #ifndef M40_KERNELS_ATTENTION_WIDE_ARGS_CUH
 #define M40_KERNELS_ATTENTION_WIDE_ARGS_CUH
 

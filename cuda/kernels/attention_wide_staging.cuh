@@ -33,7 +33,8 @@ struct WideStaging {
     if (threadIdx.x < static_cast<uint32_t>(Shape::keys)) kv_blocks_of(first)[threadIdx.x] = kv_block;
   }
 
-  // A row of the tile from `first` on, whose KV blocks are in shared memory. Positions that are not attended to have none: nullptr.
+  // A row of the tile from `first` on; the numbers of its KV blocks are in shared memory. nullptr for positions outside
+  // the attention.
   struct Row {
     const uint8_t* kv_block;
     uint32_t row;

@@ -1,19 +1,19 @@
 // A kernel is a body and a launch of it.
 //
-// A body is a function on the device that does what one thread block does. It is told the arguments, which block of how
-// many it is, and what shared memory it has; one that has no use for some of these goes without. Its launch, a __global__
-// function of the same name and "_kernel", has nothing but the shared memory and the call, so that a kernel that stays on the
-// device and goes through blocks of its own numbering calls the same bodies. (Where the launch is no template it stands with
-// its host code in ops/, or every source that includes the body would compile it.) For its sake a body
+// A body is a device function with the work of one thread block. It gets the arguments, the number of its block of how
+// many, and shared memory, or those of them that it uses. Its launch, a __global__ function of the same name and
+// "_kernel", has only the shared memory and the call. So the persistent kernel, which numbers its blocks itself, calls
+// the same bodies. (A launch that is no template is with its host code in ops/, or every source that includes the body
+// would compile it.) For the persistent kernel, a body
 //
-// - looks at threadIdx alone: neither at blockIdx, gridDim nor blockDim. How many threads it wants is a constant beside it;
-//   all of them call it, with the same block;
-// - declares no shared memory: it gets a struct, or one that says where its parts are, and other bodies may get the same
-//   memory. What stands in it before and after is of no meaning, and whoever calls two bodies with the same memory puts a
-//   barrier between them;
-// - returns in no thread while others of its block have a barrier before them;
+// - reads threadIdx alone: neither blockIdx, gridDim nor blockDim. A constant next to it is its number of threads; all
+//   of them call it, with the same block;
+// - declares no shared memory: it gets a struct, or one that says where its parts are, and other bodies may get the
+//   same memory. Its contents before and after have no meaning; a caller puts a barrier between two bodies with the
+//   same memory;
+// - returns in no thread while others of its block still have a barrier to reach;
 // - leaves counters at 0, where it found them;
-// - is inlined, so that a launch has the machine code that it would have without all this.
+// - is inlined, so that a launch has the machine code of a plain kernel.
 #ifndef M40_KERNELS_BLOCK_CUH
 #define M40_KERNELS_BLOCK_CUH
 
@@ -35,9 +35,9 @@ struct GridSize {
 __device__ __forceinline__ BlockIndex launched_block() { return {blockIdx.x, blockIdx.y, blockIdx.z}; }
 __device__ __forceinline__ GridSize launched_grid() { return {gridDim.x, gridDim.y, gridDim.z}; }
 
-// For a launch of fewer thread blocks than its body has, so that other launches find room beside it: each goes through
-// every gridDim.x-th of n. at: shared memory of the kernel, where the number of the block stands meanwhile: in a register it
-// would be one of the body's. Where all are launched, each does one.
+// For a launch of fewer thread blocks than its body has, so that concurrent launches find room: each goes through every
+// gridDim.x-th of n. at: shared memory of the kernel, which holds the number of the block, as a register would add to
+// the body's register pressure. Where all are launched, each does one.
 template <class Body>
 __device__ __forceinline__ void walk_blocks(uint32_t n, volatile uint32_t& at, const Body& body) {
   if (threadIdx.x == 0) at = blockIdx.x;

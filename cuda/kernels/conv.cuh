@@ -1,8 +1,8 @@
-// Short causal convolutions: a thread has a column and walks through a tile of a sequence's rows.
+// Short causal convolutions: a thread has a column and walks over a tile of a sequence's rows.
 //
-// The state, the inputs of the last kernel - 1 tokens, is read and written by the block of a sequence's first rows alone: it is
-// in registers before anything is written, so that a slot may be read and written in one step, and no other block looks at it
-// as a tile has more rows than that.
+// The state is the inputs of the last kernel - 1 tokens. Only the block of a sequence's first rows reads and writes it.
+// That block loads it into registers before it writes, so that a step may read and write one slot. A tile has more rows
+// than the state, so no other block needs it.
 #ifndef M40_KERNELS_CONV_CUH
 #define M40_KERNELS_CONV_CUH
 
@@ -17,7 +17,7 @@ constexpr uint32_t conv_threads = 128;
 // Grid: tiles, columns by conv_threads.
 template <int kKernel>
 __device__ __forceinline__ void conv(const ConvArgs& args, BlockIndex block) {
-  static_assert(kKernel <= static_cast<int>(sequence_tile_rows), "a tile's rows see those of the one before it alone");
+  static_assert(kKernel <= static_cast<int>(sequence_tile_rows), "a tile's rows need only those of the previous tile");
   constexpr int kOld = kKernel - 1;
   const uint32_t column = block.y * conv_threads + threadIdx.x;
   const SequenceTile tile = args.tiles[block.x];
@@ -28,7 +28,7 @@ __device__ __forceinline__ void conv(const ConvArgs& args, BlockIndex block) {
     return args.factor == nullptr ? args.input[at] : args.input[at] * args.factor[at];
   };
   const uint32_t n = rows.n - tile.first < sequence_tile_rows ? rows.n - tile.first : sequence_tile_rows;
-  // Of row i: x[i + kOld], after those of the tokens before.
+  // Of row i: x[i + kOld], after those of the earlier tokens.
   float x[kOld + sequence_tile_rows], weights[kKernel];
 #pragma unroll
   for (uint32_t i = 0; i < sequence_tile_rows; i++) x[kOld + i] = i < n ? input_at(tile.first + i) : 0.0f;

@@ -16,10 +16,10 @@ struct DecodeOrder {
   // The column of a load of quants at which the next load starts. With many tokens, the last columns of this one take long
   // enough, and registers are short.
   int refill;
-  // Whether a column's products with all rows come before the next column's; else a row's with all columns do.
+  // Whether the products go column by column, each with all rows; else row by row, each with all columns.
   bool rows_inside = false;
-  // The row that the first column starts with, and by how many rows later than the one before it each column starts, each
-  // token, and each four columns.
+  // The first column's first row, and by how many rows each column, each token, and each four columns start later than
+  // the previous one.
   int first_row = 0, rows_later = 0, rows_later_by_token = 0, rows_later_by_four = 0;
   // Whether every second column goes through its rows from the last to the first, and every second four columns through
   // the tokens.
@@ -28,8 +28,8 @@ struct DecodeOrder {
   bool from_table = false;
 };
 
-// Found by trying changes of an order, at random, and keeping those that lose no more clocks than before: some 600 of them
-// (docs/kernels/matmul.md, "Clocks by the schedule").
+// Found by some 600 random changes of an order, keeping each that costs no more clocks (docs/kernels/matmul.md, "Clocks
+// by the schedule").
 struct DecodeOrderTable {
   // Of each four columns: its tokens, an octal digit each.
   uint32_t tokens[8] = {061234507, 002134567, 065234107, 001234567, 061234507, 001234567, 025634107, 001234567};
@@ -77,7 +77,7 @@ __host__ __device__ constexpr DecodeOrder decode_order_11(uint32_t type, int lat
   }
 }
 
-// Of CUDA 12. Straight ones spill in Q4_K beside Q6_K and in experts of Q4_K, Q4_1 and MXFP4.
+// Of CUDA 12. Straight ones spill in Q4_K with Q6_K and in experts of Q4_K, Q4_1 and MXFP4.
 template <int T, bool kOneType>
 __host__ __device__ constexpr DecodeOrder decode_order_12(uint32_t type, int late) {
   if (!kOneType) {

@@ -1,8 +1,8 @@
-// The gated delta rule: a thread block has some columns of a head's state and goes through a sequence's tokens.
+// The gated delta rule: a thread block has some columns of a head's state and walks over a sequence's tokens.
 //
-// With the state S before a token, S^T k and S^T q are summed in one pass, and the output follows from the old state as the
-// new one does: with u = beta * (v - g * S^T k), S' = g * S + k u^T and S'^T q = g * S^T q + (q . k) * u. So a token
-// costs four multiply-adds a value, and waits for shuffles once.
+// With the state S before a token, one pass sums S^T k and S^T q. Both the output and the new state follow from the old
+// state: with u = beta * (v - g * S^T k), S' = g * S + k u^T and S'^T q = g * S^T q + (q . k) * u. So a token costs
+// four multiply-adds a value, and waits for shuffles once.
 #ifndef M40_KERNELS_DELTA_RULE_CUH
 #define M40_KERNELS_DELTA_RULE_CUH
 

@@ -53,8 +53,8 @@ __device__ __forceinline__ float soft_capped(float value, float softcap) {
   return softcap == 0.0f ? value : softcap * tanhf(value / softcap);
 }
 
-// visit(row, i) for the values of a block. Grid: columns by elementwise_threads, rows; where there are more rows than a grid
-// has, a block goes on with those grid.y further on.
+// visit(row, i) for the values of a block. Grid: columns by elementwise_threads, rows. Where there are more rows than a
+// grid has, a block continues with those grid.y further on.
 template <class Visit>
 __device__ __forceinline__ void for_each_value(BlockIndex block, GridSize grid, uint32_t n_rows, uint32_t columns, const Visit& visit) {
   const uint32_t i = block.x * elementwise_threads + threadIdx.x;
@@ -136,7 +136,7 @@ __device__ __forceinline__ void check_experts(const CheckExpertsArgs& args, Bloc
   for_each_value(block, grid, args.n_tokens, args.n_used, [&](size_t row, uint32_t i) {
     uint32_t* at = args.experts + row * args.stride + i;
     if (*at < args.n_experts) return;
-    // The first to come is told of; which one that is does not matter.
+    // The first one that is found is reported; which one does not matter.
     if (atomicCAS(args.fault, 0u, static_cast<uint32_t>(row) + 1) == 0) args.fault[1] = *at;
     *at = 0;
   });

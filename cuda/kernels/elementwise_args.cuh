@@ -1,4 +1,4 @@
-// What the operations that compute each value by itself are told.
+// The arguments of elementwise operations.
 #ifndef M40_KERNELS_ELEMENTWISE_ARGS_CUH
 #define M40_KERNELS_ELEMENTWISE_ARGS_CUH
 
@@ -25,7 +25,7 @@ struct AddArgs {
   uint32_t a_stride;
   const float* b;
   uint32_t b_stride;
-  const float* gate;  // a value a row, whose sigmoid b is multiplied by; or nullptr
+  const float* gate;  // a value a row: b is multiplied by its sigmoid; or nullptr
   uint32_t gate_stride;
   float* output;
   uint32_t output_stride;

@@ -1,14 +1,16 @@
-// Columns of rows that several cards have computed, each some: handed over to the others and taken from them, through host
-// memory that all of them read and write, or through memory of each card that the others write (runtime/exchange.h).
+// All-gather: several cards have each computed some columns of rows. Each card writes its own for the others and reads
+// theirs, through host memory that all of them read and write, or through memory of each card that the others write
+// (program/exchange.h).
 //
-// What is little goes in packets, each thread's for the same thread of the others; nobody waits for another thread. The rest:
+// Small exchanges use packets, each thread's for the same thread of the others; no thread waits for another of its
+// card. Large ones:
 //
-// A card's columns of all rows are cut into parts, of which each thread block does one, and each card's part i is for the
-// others' part i: so no block waits for another of its own card. Blocks begin in the order of their numbers; the lowest number
-// that some card has not done is under way on all of them, as all before it are done, and so it ends.
+// A card's columns of all rows are cut into parts. Each thread block does one, and each card's part i is for the
+// others' part i, so no block waits for another of its own card. Blocks begin in the order of their numbers. The lowest
+// number that some card has not done runs on all of them, as all lower ones are done: so it ends.
 //
-// What a block's threads write is before each one's fence, that before their barrier, that before the number, which says that
-// the part is there; whoever sees the number fences, and looks at memory itself.
+// A block's threads write, then each fences, then they meet at a barrier, then the number is written, which says that
+// the part is there. A reader that sees the number fences, and reads memory itself.
 #ifndef M40_KERNELS_EXCHANGE_CUH
 #define M40_KERNELS_EXCHANGE_CUH
 
@@ -34,7 +36,7 @@ struct ExchangeArgs {
   uint32_t bounds[M40_MAX_CARDS + 1];
   bool in_place;
   bool activates;             // what is handed over is what an activation makes of its own input
-  ActivationArgs activation;  // its output is not looked at
+  ActivationArgs activation;  // its output is ignored
   uint32_t index;         // of the program's exchanges
   uint32_t n_exchanges;   // of a step
   const uint64_t* steps;  // that the program has done since it was given the memory
@@ -70,11 +72,12 @@ struct ExchangePart {
   }
 };
 
-// Looks of a thread that waits, between those at the clock and at the host's memory. All warps that wait look at one word there,
-// and each look takes a way to the host and back after that of the one before: 700 of them take longer than many an exchange.
+// Polls of a waiting thread between its reads of the clock and of the host's memory. All waiting warps read one word
+// there, and their reads take a round trip to the host one after the other: 700 of them take longer than many an
+// exchange.
 constexpr uint32_t exchange_looks = 4096;
 
-// What a thread that waits for a card looks at now and then: not 0, why it waits no more.
+// What a thread that waits for a card reads now and then: not 0: why it stops waiting.
 struct ExchangePatience {
   const ExchangeArgs& args;
   uint32_t card;
@@ -203,7 +206,7 @@ __device__ __forceinline__ void exchange(const ExchangeArgs& args, uint32_t part
 
 struct ExchangePacket {
   float values[2];
-  uint32_t numbers[2];  // behind each of them
+  uint32_t numbers[2];  // after each of them
 };
 
 __device__ __forceinline__ void show_packet(uint4* to, float2 values, uint32_t number) {

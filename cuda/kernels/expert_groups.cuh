@@ -1,15 +1,15 @@
-// Rows of prompts in groups by their experts, so that products read an expert's weights once a tile of rows.
+// Groups prefill rows by their experts, so that products read an expert's weights once a tile of rows.
 //
-// A slot is a row's place in the output: token * n_used + number of the choice. The slots of the last expert come first, in
-// rising order, then those of the one before it, and so on: the order follows from the choices alone, and a shared expert,
-// the last one, whose group is the largest, is not what a launch ends with. Groups are cut into tiles.
-// Where an expert's tiles start in the list of all is a bound on how many the experts before it need, which asks for no
-// sum over them: their slots / rows of a tile, and one for each of them (or for each slot, where those are fewer). So
-// some tiles have no rows, and how many tiles there are follows from the numbers of slots and experts. What whole tiles
-// leave of a group may be a rest instead, where it has few rows: those are in a list of their own, one an expert at most.
+// A slot is a row's place in the output: token * n_used + number of the choice. The slots of the last expert come
+// first, in rising order, then those of the expert before it, and so on. The order follows only from the choices, and a
+// launch does not end with a shared expert, the last one, which has the largest group. Groups are cut into tiles. An
+// expert's tiles start at a bound on the number of tiles of the preceding experts, which needs no sum over them: their
+// slots / rows of a tile, and one for each of them (or for each slot, where those are fewer). So some tiles have no
+// rows, and the number of tiles follows from the numbers of slots and experts. The last few rows of a group, after its
+// whole tiles, may be a rest instead: rests are in their own list, at most one an expert.
 //
-// Or tiles stand by the size of their groups, the largest first and those without rows last: what takes longest is begun first,
-// and a launch ends with what takes little, on all multiprocessors at about the same time.
+// Or tiles are sorted by the size of their groups, the largest first and those without rows last. Then the longest work
+// begins first, and a launch ends with short work, on all multiprocessors at about the same time.
 #ifndef M40_KERNELS_EXPERT_GROUPS_CUH
 #define M40_KERNELS_EXPERT_GROUPS_CUH
 

@@ -1,10 +1,10 @@
 // Quants of few bits in 32-bit words, arranged so that they become floats with few instructions.
 //
-// A quant q of B bits that stands at the top of the mantissa of 1.0f makes it 1 + q / 2^B; right below that, in the
-// mantissa of 2^B, it makes 2^B + q / 2^B. So one and_or turns a bit field into a float, without a conversion (those run
-// at a quarter of the rate), and one fused multiply-add takes the constant away and scales; the factor is the same
-// for every place in the mantissa, only the constant differs. P fields of a word stand ready at once, P more after each
-// rotation: P is bounded by the bits that the constant costs (fields in place p lose B (p + 1) bits of the 24).
+// A quant q of B bits at the top of the mantissa of 1.0f makes it 1 + q / 2^B; right below that, in the mantissa of
+// 2^B, it makes 2^B + q / 2^B. So one and_or turns a bit field into a float, without a conversion (those run at a
+// quarter of the rate). One fused multiply-add subtracts the constant and scales. The factor is the same for every
+// place in the mantissa; only the constant differs. P fields of a word are ready at once, P more after each rotation.
+// The bits that the constant costs bound P (fields in place p lose B (p + 1) bits of the 24).
 #ifndef M40_KERNELS_FIELDS_CUH
 #define M40_KERNELS_FIELDS_CUH
 

@@ -1,5 +1,5 @@
-// What each tensor type's planes mean: how a kernel walks them and turns quants into floats. Every kernel that reads
-// weights does it with these, so that a weight is the same float to the bit wherever it is used.
+// How a kernel walks each tensor type's planes and turns quants into floats. Every kernel that reads weights uses
+// these, so that a weight is the same float everywhere, to the bit.
 //
 // Format<type> has
 //   kColumns           columns that one load of quants covers; kLoads of them make a block of 32
@@ -10,14 +10,14 @@
 //   kSkips             whether the Super holds scales that skip_blocks(...) shifts out, block by block
 //   StoredScale, Scale a block's scales as they are stored, and widened to a word
 //   Factors            a block's scales as floats ready to multiply
-//   Expanded           what expand(quants, scale, bases) makes of a load's quants: what stands in a table is looked up
+//   Expanded           what expand(quants, scale, bases) makes of a load's quants: table values are looked up
 //   kTableBytes        bytes of that table(), which a thread block puts into shared memory
 //   weight(...)        weight i of the columns that a load covers
-//   kAlike             columns of a load after which the next ones lie in the words behind as these do in theirs: after
+//   kAlike             columns of a load after which the next ones are in the following words, in the same way: after
 //                      skip_columns(...) they are the first, and after to_second_half(factors) so are the scales of 16 on
 //   kSumsParts         whether decode multiplies activations with field(...), sums those of each of kParts parts of a block,
 //                      and takes the offset() out of the sum and the scale to it: weight = scale * (field - offset). Of
-//                      kDeltas groups of columns each has a delta(...) beside it, times the sum of activations and delta_scale()
+//                      kDeltas groups of columns, each adds a delta(...) times the sum of activations and delta_scale()
 //   kScalesInput       whether the activations that fields are multiplied with are those times input_scale(column)
 #ifndef M40_KERNELS_FORMATS_CUH
 #define M40_KERNELS_FORMATS_CUH
@@ -169,8 +169,8 @@ struct Format<M40_TYPE_Q6_K> : Planes<32, uint4, 1, uint2, unsigned short, unsig
 
 // The IQ4 types: a quant is an index into 16 values of -127 .. 113. Nibble k of a word is weight k; four nibbles choose
 // four bytes of the table, values plus 127. select_bytes chooses among 8 bytes, and fills with the sign where the
-// nibble is 8 or more: with zeros, as the bytes of both halves of the table are kept below 128 (the upper half lacks
-// 128, which the nibble's own highest bit is then put in place for).
+// nibble is 8 or more. That fills with zeros, as the bytes of both halves of the table are kept below 128. The upper
+// half lacks 128; the nibble's own highest bit then replaces it.
 struct Iq4 {
   __device__ static __forceinline__ uint32_t bytes(uint32_t word, int half_word) {
     const uint32_t selector = half_word == 0 ? word : word >> 16;

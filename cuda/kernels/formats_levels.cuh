@@ -1,8 +1,8 @@
-// Tensor types whose quants number the levels of a short list: 4-bit floating point, IQ2 and IQ3.
+// Tensor types with quants that number the levels of a short list: 4-bit floating point, IQ2 and IQ3.
 //
-// A quant is a nibble; nibble k of a word is weight k. A byte of each level, plus 64, fits a byte permutation's eight
-// bytes, or its eight twice; so one instruction turns four nibbles into four bytes, and another one of those into a float:
-// at the top of the mantissa of 128 it is 128 + 64 + level.
+// A quant is a nibble; nibble k of a word is weight k. A byte of each level, plus 64, fits in the eight bytes of a byte
+// permutation, or in two times eight. So one instruction turns four nibbles into four bytes, and another turns a byte
+// into a float: at the top of the mantissa of 128 it is 128 + 64 + level.
 #ifndef M40_KERNELS_FORMATS_LEVELS_CUH
 #define M40_KERNELS_FORMATS_LEVELS_CUH
 

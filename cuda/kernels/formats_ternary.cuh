@@ -1,11 +1,11 @@
 // Tensor types of -1, 0 and 1: TQ1_0, TQ2_0, IQ1_S, IQ1_M.
 //
-// Eight quants of two bits lie in the lower half of a word, in order. In decode, a quant becomes a float by one AND that
-// leaves its two bits where they are: that is a subnormal, q * 2^(2 j - 149) of column j of eight, which the card multiplies
-// at full speed and exactly. The activation that it meets is stored times the power of two that makes up for this
-// (input_scale), up to a power that all columns have in common (kFieldScale) and that the factor of the sum takes away. No
-// rotation brings the quant anywhere, and no base that it was or-ed into has to be taken out of the sum. Common to all is 2^-64:
-// activations may be up to 2^42, and sums above 2^-61 have all their bits.
+// Eight quants of two bits are in the lower half of a word, in order. In decode, one AND that leaves a quant's two bits
+// in place makes it a float. That is a subnormal, q * 2^(2 j - 149) of column j of eight, which the card multiplies at
+// full speed and exactly. Its activation is stored times the power of two that compensates for this (input_scale). All
+// columns also have a power in common (kFieldScale), which the factor of the sum removes. So a quant needs no rotation,
+// and no base has to be subtracted from the sum. Common to all is 2^-64: activations may be up to 2^42, and sums above
+// 2^-61 have all their bits.
 #ifndef M40_KERNELS_FORMATS_TERNARY_CUH
 #define M40_KERNELS_FORMATS_TERNARY_CUH
 
@@ -110,7 +110,7 @@ struct Format<M40_TYPE_IQ1_S> : Iq1Format<Planes<32, uint32_t, 1, Nothing, unsig
   __device__ static __forceinline__ Factors factors(Super d, Scale bits, uint32_t, uint32_t) { return {{factor(d, bits, 13)}}; }
 };
 
-// Super block: a pair of scales of 3 bits for each block, then d. Those of the blocks before are shifted out.
+// Super block: a pair of scales of 3 bits for each block, then d. Those of the earlier blocks are shifted out.
 template <>
 struct Format<M40_TYPE_IQ1_M> : Iq1Format<Planes<32, uint32_t, 1, Nothing, unsigned short, uint2>, 2, 4> {
   struct Super {

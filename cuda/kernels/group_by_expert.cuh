@@ -1,4 +1,5 @@
-// Makes the groups of expert_groups.cuh: a warp an expert; no place hangs on who comes first, so they are the same in every run.
+// Makes the groups of expert_groups.cuh: a warp an expert. No place depends on which warp comes first, so the groups
+// are the same each time.
 #ifndef M40_KERNELS_GROUP_BY_EXPERT_CUH
 #define M40_KERNELS_GROUP_BY_EXPERT_CUH
 
@@ -29,8 +30,8 @@ struct GroupByExpertArgs {
   ExpertGroups groups;
 };
 
-// A warp counts its expert's slots and those of the experts with higher numbers, whose groups come first, and then gathers
-// its own. Experts that do not exist are in no group. Grid: experts by expert_group_warps.
+// The groups of experts with higher numbers come first. So a warp counts its expert's slots and those of all higher
+// experts, and then gathers its own. Experts that do not exist are in no group. Grid: experts by expert_group_warps.
 __device__ __forceinline__ void group_by_expert(const GroupByExpertArgs& args, BlockIndex block, GroupByExpertShared& shared) {
   const ExpertGroups& groups = args.groups;
   const uint32_t rank = block.x * expert_group_warps + threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -57,7 +58,7 @@ __device__ __forceinline__ void group_by_expert(const GroupByExpertArgs& args, B
       if (choice >= groups.n_used) token++, choice -= groups.n_used;
     }
   };
-  // Slots of the experts whose groups come first, and where the expert's tiles stand.
+  // The number of slots of the groups that come first, and the place of the expert's tiles.
   uint32_t before = 0, mine = 0, first_tile = 0, end_tile = 0, n_tiles = 0;
   if (groups.by_size) {
     mine = shared.counts[expert];
@@ -81,8 +82,8 @@ __device__ __forceinline__ void group_by_expert(const GroupByExpertArgs& args, B
     n_tiles = end_tile;
   }
 
-  // Cuts places [from, to) into pieces of as many rows; those behind have none. What no expert takes of a list is the last
-  // group's.
+  // Cuts places [from, to) into pieces of as many rows; later pieces have none. The last group gets the places of a
+  // list that no expert takes.
   const bool last = rank == args.n_experts - 1;
   const auto cut = [&](ExpertTile* list, uint32_t first_piece, uint32_t end_piece, uint32_t from, uint32_t to, uint32_t rows) {
     for (uint32_t piece = first_piece + lane; piece < end_piece; piece += 32) {

@@ -82,7 +82,7 @@ __device__ __forceinline__ float half_bits_to_float(uint32_t bits) {
   return __half2float(__half(raw));
 }
 
-// threadIdx.x, read anew: what is made of it after a loop then takes no registers in the loop.
+// threadIdx.x, read again: values that are computed from it after a loop then take no registers in the loop.
 __device__ __forceinline__ uint32_t thread_index() {
 #ifdef M40_EMULATED
   return threadIdx.x;
@@ -102,8 +102,7 @@ __device__ __forceinline__ uint32_t in_register(uint32_t value) {
   return value;
 }
 
-// A pointer that the compiler cannot take apart: what is read and written around it lies at constant distances from it, not
-// at sums that were made long before and kept.
+// A pointer that is opaque to the compiler: accesses use constant offsets from it, and no sums kept in registers.
 template <class T>
 __device__ __forceinline__ T* in_register(T* value) {
 #ifndef M40_EMULATED

@@ -1,9 +1,10 @@
-// How K and V lie in the cache's KV blocks on the device, and how a warp writes them and a lane reads them.
+// The layout of K and V in the cache's KV blocks on the device, and how a warp writes them and a lane reads them.
 //
-// A KV block has a region for the K of each layer of its group and, after it, for its V, but where V are the first values of K.
-// In a region: the heads' rows [n_kv_heads][kv_block_tokens][row_bytes], of head_dim (of V: value_dim) values padded with zeros to a multiple of 8, so that a head's
-// rows of one KV block follow one another and a lane can read 8 values (16 bytes of F16) wherever it starts; for Q8_0 then
-// the scales [n_kv_heads][kv_block_tokens][head_dim / 32] as halves. Regions start at multiples of 16 bytes.
+// A KV block has a region for the K of each layer of its group, followed by one for its V, unless V are the first
+// values of K. A region has the heads' rows [n_kv_heads][kv_block_tokens][row_bytes], of head_dim (of V: value_dim)
+// values padded with zeros to a multiple of 8. So a head's rows of one KV block are contiguous, and a lane can read 8
+// values (16 bytes of F16) from any start. For Q8_0 the scales [n_kv_heads][kv_block_tokens][head_dim / 32] follow as
+// halves. Regions start at multiples of 16 bytes.
 #ifndef M40_KERNELS_KV_CACHE_CUH
 #define M40_KERNELS_KV_CACHE_CUH
 
@@ -141,7 +142,7 @@ struct KvValues<M40_TYPE_Q8_0> {
   }
 };
 
-// A warp writes a head [dim] to its row. `region` is the KV block's K or V of the layer, whose rows are `rows`.
+// A warp writes a head [dim] to its row. `region` is the KV block's K or V of the layer, `rows` describes its rows.
 template <uint32_t Type>
 __device__ __forceinline__ void store_head(const CacheRows& rows, uint8_t* region, uint32_t row, const float* head, uint32_t lane) {
   const uint32_t padded = padded_head_dim(rows.dim);

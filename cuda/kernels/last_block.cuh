@@ -8,8 +8,8 @@
 
 namespace m40::cuda {
 
-// Whether this is the last of n_blocks blocks to get here; it then sees what the others wrote before. All threads of a block
-// call it. counter: 0 before the first of them and after the last. is_last: of shared memory.
+// Whether this is the last of n_blocks blocks to get here; it then sees what the others wrote earlier. All threads of a
+// block call it. counter: 0 before the first block and after the last. is_last: of shared memory.
 __device__ __forceinline__ bool is_last_block(uint32_t* counter, uint32_t n_blocks, bool& is_last) {
   __threadfence();
   __syncthreads();

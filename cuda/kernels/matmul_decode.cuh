@@ -62,12 +62,11 @@ struct DecodeInputs : LaunchInputs {
 };
 
 // acc[r][t] += blocks [block, end) of rows row + 32 r times the activations of T tokens; input_of(t) is where those of
-// token t start, from input_of.from(). InputOf::kHeld: in registers; else it is asked again for every block. InputOf::kWaits:
-// they are not there yet; input_of.wait() is called when the first weights are under way, by all warps of the thread block,
-// also those whose part is empty.
-// prepare(scales) is called once, when the first loads are under way: the norm prologue's scales take a while. With a
-// prologue, all warps of the thread block come here, also those whose part is empty. kOneType: the kernel walks no other
-// type, nor other numbers of tokens.
+// token t start, from input_of.from(). InputOf::kHeld: in registers; else it is called again for every block.
+// InputOf::kWaits: they are not there yet. All warps of the thread block, also those with an empty part, then call
+// input_of.wait() once the first weights are being loaded. prepare(scales) is called once, when the first loads are
+// issued: the norm prologue's scales take a while. With a prologue, all warps of the thread block come here, also those
+// with an empty part. kOneType: the kernel walks no other type, nor other numbers of tokens.
 template <uint32_t kType, int T, int R, int kPrologue, bool kOneType, class InputOf, class Prepare>
 __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t row, const InputOf& input_of, uint32_t block,
                                             uint32_t end, const void* table, float* shared, const Prepare& prepare, float (&acc)[R][T]) {
@@ -75,8 +74,8 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   constexpr int kInput = input_floats<F, T>();
   constexpr DecodeOrder kOrder = decode_order<kType, T, kOneType, !InputOf::kWaits>();
   static_assert(takes_columns_in_order<R>(kOrder, F::kColumns / 4, T), "the bits of a sum hang on the order of its columns");
-  // One token, and types whose weights take the most instructions: loads go before the barrier. Left to itself, the
-  // compiler puts them so late that they are waited for.
+  // One token, and the types with the most instructions a weight: loads are issued ahead of the barrier. The compiler
+  // alone puts them so late that the warp waits for them.
   constexpr bool kEarly = T == 1 && F::kHasSuper && F::kLoads == 1;
   constexpr bool kSuperAhead = F::kHasSuper && T <= 2;  // the next super block is loaded half of one ahead
   const uint32_t lane = threadIdx.x % 32;
@@ -195,8 +194,8 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
       F::skip_blocks(super[r], 1);
     }
     const auto load_block = [&]() {
-      // Without a condition: at the end, the last block is loaded once more. A value that is either loaded or kept would
-      // have to stay in registers beside the one in use.
+      // Unconditional: at the end, the last block is loaded again. A value that is either loaded or kept would need
+      // registers in addition to the one in use.
       const bool more = block + 1 < end;
       if (more) cursor.next_block();
       load_input(more ? block + 1 : block);
@@ -301,8 +300,8 @@ __device__ __forceinline__ void clear(float (&acc)[R][T]) {
   }
 }
 
-// Shared memory of a thread block: what its warps need to walk, and afterwards their sums, kSlots of a lane at a time; behind
-// it the type's table.
+// Shared memory of a thread block: what its warps need to walk, and afterwards their sums, kSlots of a lane at a time;
+// then the type's table.
 template <uint32_t kType, int T, int R>
 struct DecodeSplitShared {
   static constexpr int kSlots = R * T < 16 ? R * T : 16;
@@ -311,8 +310,9 @@ struct DecodeSplitShared {
   static constexpr int kFloats = kTable + Format<kType>::kTableBytes / 4;
 };
 
-// The sums of one split of 32 * R rows and T tokens, whose activations input_of says: take(i, sum) gets sum i, which is of token i / 32 % T and of row
-// i / (32 T) * 32 + i % 32 among them, in the thread of the block that it falls to (the same for all splits).
+// The sums of one split of 32 * R rows and T tokens; input_of gives the activations. take(i, sum) gets sum i, of token
+// i / 32 % T and of row i / (32 T) * 32 + i % 32 among them, in the thread of the block that owns it (the same for all
+// splits).
 template <uint32_t kType, int T, int R, int kPrologue, bool kOneType, class InputOf, class Prepare, class Take>
 __device__ __forceinline__ void decode_split(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t first_row, const InputOf& input_of, uint32_t split,
                                              uint32_t n_splits, float* shared, const Prepare& prepare, const Take& take) {

@@ -1,4 +1,4 @@
-// What a product of few tokens is told: which weights, how their columns are split, where sums lie.
+// The arguments of a product of few tokens: its weights, the split-K of their columns, the place of the sums.
 #ifndef M40_KERNELS_MATMUL_DECODE_ARGS_CUH
 #define M40_KERNELS_MATMUL_DECODE_ARGS_CUH
 
@@ -41,7 +41,7 @@ struct MatmulDecodeArgs {
   uint32_t n_weights;
   DecodeWeight weights[3];
   float* partials;     // [splits][tokens][rows] of each weight
-  uint32_t* counters;  // 0 before and after
+  uint32_t* counters;  // 0 between launches
   // What is done to the input first, by a kernel of that prologue.
   const float* norm_weight;
   float* normed;  // where the norm's output is wanted, too; else nullptr

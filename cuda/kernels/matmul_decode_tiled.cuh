@@ -42,9 +42,9 @@ struct DecodeTiled {
     const uint32_t lane = threadIdx.x % 32;
     const Bases bases = make_bases<F::kBits, F::kBasesTimes>();
     static_assert(!F::kSkips, "factors are made of any block's Super");
-    float* const weights = shared + warp_at;    // [kStep][lanes][R]: a lane's rows, which lie 32 apart, beside each other
+    float* const weights = shared + warp_at;    // [kStep][lanes][R]: a lane's rows, which are 32 apart, next to each other
     float* const inputs = weights + kWeights;   // [kStep][kTokens]
-    // Where this lane stores. In registers: made anew for each step, they cost a dozen instructions.
+    // Where this lane stores. Kept in registers: computing them again for each step costs a dozen instructions.
     float* const weights_to = shared + in_register(warp_at + lane * 4);
     float* const inputs_to = shared + in_register(warp_at + kWeights + lane);
     typename F::Cursor cursor(weight, first_row + lane, block);
@@ -163,7 +163,7 @@ struct DecodeTiled {
       }
       if (!kKeepsFactors && step == 0) next_scales(left > 1);
       if (step % kStepsOfLoad == 0) load_quants(step / kStepsOfLoad);
-      // A step before their block, so that they need not be waited for.
+      // Loaded a step ahead of their block, to hide the latency.
       if (kKeepsFactors && step == kSteps - 1) next_scales(left > 2);
       if (left > 1) input += kStep;
       load_input();
@@ -217,7 +217,7 @@ __device__ __forceinline__ void matmul_decode_tiled(const MatmulDecodeArgs& args
       }
     }
   }
-  const DecodeTile done = tile;  // read once: each reading anew takes registers, and with two types there is none to spare
+  const DecodeTile done = tile;  // read once: reading again takes registers, and with two types there is none to spare
   const DecodeWeight& w = args.weights[done.which];
 #pragma unroll
   for (int from = 0; from < 8 * 16; from += kSlots) {

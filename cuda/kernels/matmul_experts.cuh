@@ -1,13 +1,13 @@
-// Products of decoded rows with the weights of an expert each.
+// Products of decode rows with the weights of an expert each.
 //
-// Slots (rows of the output) that share an expert are multiplied together, up to eight at a time, so that a step reads an
-// expert's weights once: the tiles of expert_groups.cuh. Lanes are rows, as in matmul_decode.cuh, whose walk this is; the
-// columns are cut into four parts, one a warp, whatever the shape, and a thread block has two weights, gate and up, of one
-// set of rows, or two sets of rows of one weight. So a sum is over each part from its first column to its last and then over
-// the four parts, whoever shares the expert; and the gated activation of gate and up is done before they leave the block.
-// The thread block that does the last of a token's slots can add them up, as expert_sum does.
-// What whole tiles leave of a prompt's groups is multiplied here, too: with each warp going through all columns, a sum has
-// the bits of matmul_prefill_experts.cuh.
+// Slots (rows of the output) that share an expert are multiplied together, up to eight at a time, so that a step reads
+// an expert's weights once: the tiles of expert_groups.cuh. Lanes are rows, with the walk of matmul_decode.cuh. For
+// every shape, the columns are cut into four parts, one a warp. A thread block has two weights, gate and up, of one set
+// of rows, or two sets of rows of one weight. So a sum is over each part from its first column to its last and then
+// over the four parts, whichever slots share the expert. The block applies the gated activation of gate and up before
+// it stores them. The thread block with the last of a token's slots can add them up, as expert_sum does. The rows that
+// whole tiles leave of a prompt's groups are multiplied here, too: there each warp walks over all columns, so that a
+// sum has the bits of matmul_prefill_experts.cuh.
 #ifndef M40_KERNELS_MATMUL_EXPERTS_CUH
 #define M40_KERNELS_MATMUL_EXPERTS_CUH
 
@@ -46,7 +46,7 @@ struct MatmulExpertsArgs {
   bool activates;           // the output is f(first weight's product) * second's, at the first's columns
   uint32_t activation;
   float alpha, limit;       // of the clamped SwiGLU
-  uint32_t copied;          // values of a slot's input, of its own, that are copied behind its sums; with one weight
+  uint32_t copied;          // values of a slot's own input that are copied after its sums; with one weight
   const float* slot_scale;  // [tokens, slot_scale_stride]: what a slot's row is multiplied by, or nullptr
   uint32_t slot_scale_stride;
   ExpertSlotSum sum;        // with one weight
@@ -193,7 +193,7 @@ __device__ __forceinline__ void add_slots(const MatmulExpertsArgs& args, ExpertP
   }
 }
 
-// Copies what stands behind the multiplied values of a tile's slots to behind their sums.
+// Copies the values after the multiplied ones of a tile's slots to the place after their sums.
 __device__ __forceinline__ void copy_behind(const MatmulExpertsArgs& args, const ExpertTile& tile) {
 #pragma unroll 1
   for (uint32_t place = tile.first; place < tile.end; place++) {

@@ -1,4 +1,4 @@
-// What is done to the sums of a product before they are its output: the same in every kernel, to the bit.
+// The last step from a product's sums to its output: the same in every kernel, to the bit.
 #ifndef M40_KERNELS_MATMUL_FINISH_CUH
 #define M40_KERNELS_MATMUL_FINISH_CUH
 

@@ -8,10 +8,10 @@
 namespace m40::cuda {
 
 // Weights lie as [columns][kRows], of which a lane takes four and four that are kRowHalf further on; activations as
-// [columns][kTileTokens], four of every kTokenGroup, where four columns take kFourColumns floats. Rows are multiplied one
-// after the other; or, where kTurns is not 0, from the last on, and of kTurns rows after each other each starts a token later
-// than the one before it, with activations loaded first: no sum hangs on that, but how many operands meet in a register bank
-// does (docs/kernels/matmul.md, "Clocks by the schedule").
+// [columns][kTileTokens], four of every kTokenGroup, where four columns take kFourColumns floats. Rows are multiplied
+// one after the other. Where kTurns is not 0, they are multiplied from the last on, each of kTurns consecutive rows
+// starts a token later than the previous one, and activations are loaded first. That changes no sum, but it reduces
+// register bank conflicts (docs/kernels/matmul.md, "Clocks by the schedule").
 template <int kTokens, int kRows, int kRowHalf, int kTileTokens, int kTokenGroup, int kFourColumns, int kTurns>
 struct Fragments {
   const float *a_at, *b_at;
@@ -23,8 +23,8 @@ struct Fragments {
     load(0, 0);
   }
 
-  // acc[i][j] += four columns, from the one on that is loaded. When the last of them is, calls next(), which may fill the
-  // memory anew and set where to go on; then loads the column after them.
+  // acc[i][j] += four columns, from the one on that is loaded. After the last of them it calls next(), which may refill
+  // the memory and set where to continue; then it loads the next column.
   template <class Next>
   __device__ __forceinline__ void multiply_four(float (&acc)[8][kTokens], const Next& next) {
     load(1, 1);

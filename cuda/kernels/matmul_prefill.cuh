@@ -1,11 +1,11 @@
 // Products of many tokens with packed weights: prefill.
 //
-// A thread block makes 128 rows times 128, 64 or 32 tokens over a part of the columns, a thread 8 rows times a 16th, 8th
-// or quarter of that: 16 columns at a time, which weights and activations pass through shared memory, double-buffered;
-// weights turn into floats on the way there. The columns of a weight are cut into splits, whose number follows from the
-// weight's shape alone. So an output is summed in one order, whatever the tile and the number of tokens are: over each
-// split from its first column to its last, then the splits. The last thread block of a tile to finish adds the splits'
-// sums, which lie in scratch.
+// A thread block computes a tile of 128 rows times 128, 64 or 32 tokens over a part of the columns, a thread 8 rows
+// times a 16th, 8th or quarter of that. Weights and activations go through double-buffered shared memory, 16 columns at
+// a time; weights become floats on the way. Split-K: the columns of a weight are cut into splits, and their number
+// follows only from the weight's shape. So an output is summed in one order for every tile and number of tokens: over
+// each split from its first column to its last, then over the splits. The last thread block of a tile to finish adds
+// the splits' sums in scratch.
 #ifndef M40_KERNELS_MATMUL_PREFILL_CUH
 #define M40_KERNELS_MATMUL_PREFILL_CUH
 
@@ -55,7 +55,7 @@ struct MatmulPrefillArgs {
   bool fours;        // four rows of all that is read and written at the end can be loaded at once
   PrefillWeight weights[3];
   float* partials;     // of each weight [tiles of tokens][tiles of rows][splits][sums of a thread][threads]
-  uint32_t* counters;  // 0 before and after
+  uint32_t* counters;  // 0 between launches
 };
 
 // Where a thread block's tile is.
@@ -169,7 +169,7 @@ template <uint32_t kType, int kTokens, bool kAligned>
 struct MatmulPrefillShared {
   static constexpr int kWeights = prefill_columns * prefill_rows;  // floats of a buffer
   static constexpr int kTable = 2 * (kWeights + PrefillInput<kTokens, kAligned>::kFloats);
-  // Two buffers of weights, then two of activations; in the end sums. Behind them the type's table.
+  // Two buffers of weights, then two of activations; in the end sums. Then the type's table.
   __align__(16) float floats[kTable + Format<kType>::kTableBytes / 4];
   bool is_last;
 };
@@ -249,8 +249,8 @@ __device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, c
     }
   }
 
-  // 32 tokens at a time, 16 of either half, change to lanes whose rows follow each other. Not as fours: those would bind
-  // sums to registers in which they and the activations meet in a bank.
+  // 32 tokens at a time, 16 of either half, move to lanes with consecutive rows. Not as float4: that would bind sums to
+  // registers that have bank conflicts with the activations.
   constexpr int kEach = 32 * 32 / prefill_threads;  // tokens of a thread
   const uint32_t row = tile.row_tile * kRows + lane * 4;
   const bool add_residual = Tokens::kResidual && args.residual != nullptr;

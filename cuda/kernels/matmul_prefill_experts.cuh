@@ -1,8 +1,8 @@
-// Products of a prompt's rows with the weights of an expert each: the tiles of matmul_prefill.cuh, whose rows are
-// gathered from a group of expert_groups.cuh on the way in and scattered on the way out.
+// Products of a prompt's rows with the weights of an expert each: the tiles of matmul_prefill.cuh, with their rows
+// gathered from a group of expert_groups.cuh at load and scattered at store.
 //
-// Columns are not split: experts make thread blocks enough. So a row is summed from its first column to its last,
-// whatever group and tile it is in.
+// There is no split-K: experts give enough thread blocks. So a row is summed from its first column to its last, in
+// every group and tile.
 #ifndef M40_KERNELS_MATMUL_PREFILL_EXPERTS_CUH
 #define M40_KERNELS_MATMUL_PREFILL_EXPERTS_CUH
 

@@ -1,4 +1,4 @@
-// What is done to a token's values before a product multiplies them, by the product itself.
+// What a product itself does to a token's values before it multiplies them.
 #ifndef M40_KERNELS_MATMUL_PROLOGUE_CUH
 #define M40_KERNELS_MATMUL_PROLOGUE_CUH
 

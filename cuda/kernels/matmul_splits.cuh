@@ -1,5 +1,5 @@
-// Which piece of a product a thread block does, and where its sums go: to the output, or to scratch where there are several
-// splits of the columns, whose sums the last thread block of a set of rows to finish adds in their order.
+// Which piece of a product a thread block computes, and where its sums go: to the output or, with split-K, to scratch.
+// The last thread block of a set of rows to finish adds the splits' sums in their order.
 #ifndef M40_KERNELS_MATMUL_SPLITS_CUH
 #define M40_KERNELS_MATMUL_SPLITS_CUH
 

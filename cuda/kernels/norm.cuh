@@ -1,10 +1,10 @@
 // Root-mean-square and layer normalisation: a block a row, or a group of one.
 //
-// A row is short and a step waits for it, so all of a row's values are asked for at once and kept in registers, four
-// adjacent ones a load where rows are aligned for it. Rows that are too long for that are read anew for each pass.
+// A row is short and a step waits for it, so all of a row's values are loaded at once into registers, four adjacent
+// ones a load where rows are aligned. Rows that are too long for that are read again for each pass.
 //
-// The order of additions is one for all: 512 chains, of the columns that are 512 apart, then their sums 32 at a time, then
-// those. Products that do the norm themselves (matmul_prologue.cuh) keep to it.
+// All norms have one order of additions: 512 chains, of the columns that are 512 apart, then their sums 32 at a time,
+// then those. Products that do the norm themselves (matmul_prologue.cuh) follow it.
 #ifndef M40_KERNELS_NORM_CUH
 #define M40_KERNELS_NORM_CUH
 

@@ -1,4 +1,4 @@
-// What a norm is told.
+// The arguments of a norm.
 #ifndef M40_KERNELS_NORM_ARGS_CUH
 #define M40_KERNELS_NORM_ARGS_CUH
 
@@ -6,7 +6,7 @@
 
 namespace m40::cuda {
 
-// The gate of a norm: rows of its own, whose silu the input is multiplied by, or the output.
+// The gate of a norm: rows of its own. The input, or the output, is multiplied by their silu.
 enum class NormGate { kNone, kInput, kOutput };
 
 // The input, the residual and the output may be one. They point to their first group.

@@ -16,7 +16,7 @@ __host__ __device__ inline bool norm_halves_does(const NormArgs& args) {
 
 // Grid: rows times groups.
 __device__ __forceinline__ void norm_halves(const NormArgs& args, BlockIndex block, NormShared& shared) {
-  constexpr int kHeld = 8;  // values of a chain that are kept; what is beyond is read anew
+  constexpr int kHeld = 8;  // values of a chain that are kept; later ones are read again
   const NormRow row(args, block);
   const uint32_t columns = row.columns, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   float held[kHeld][2], weights[kHeld][2];

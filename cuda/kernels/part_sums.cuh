@@ -1,8 +1,9 @@
-// What decode stores beside the activations of a block, of types that sum parts (kSumsParts, see formats.cuh).
+// What decode stores in addition to the activations of a block, of types that sum parts (kSumsParts, see formats.cuh).
 //
-// The sum of a part's weight * activation is scale * (sum of field * activation - sum of offset * activation). The second is the
-// same for all rows: it is made once, by those who store the activations, and the sum over fields starts from it. Where
-// each group of columns has a delta that is a row's own, the sums of the groups' activations are stored, too.
+// The sum of a part's weight * activation is scale * (sum of field * activation - sum of offset * activation). The
+// second is the same for all rows: the threads that store the activations compute it once, and the sum over fields
+// starts from it. Where each group of columns has a delta of each row, the sums of the groups' activations are stored,
+// too.
 #ifndef M40_KERNELS_PART_SUMS_CUH
 #define M40_KERNELS_PART_SUMS_CUH
 

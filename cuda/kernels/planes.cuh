@@ -49,7 +49,7 @@ struct Planes {
   using Scale = typename std::conditional<kHasScale, uint32_t, Nothing>::type;  // smaller ones would be widened again and again
   using StoredSuper = Super_;
 
-  // What a type says anew where it is otherwise.
+  // The default; a type overrides it where it differs.
   using Expanded = Quants;
   static constexpr int kTableBytes = 0;
   static constexpr bool kSumsParts = false, kScalesInput = false, kSkips = false;
@@ -155,7 +155,7 @@ constexpr float two_to_17 = 131072.0f;
 __device__ __forceinline__ float low_half(uint32_t word) { return half_bits_to_float(word & 0xFFFF); }
 __device__ __forceinline__ float high_half(uint32_t word) { return half_bits_to_float(word >> 16); }
 
-// Types whose blocks of 32 weights have scales of their own: no super block.
+// Types with a scale for each block of 32 weights: no super block.
 template <class Base>
 struct Blocks : Base {
   using Super = Nothing;

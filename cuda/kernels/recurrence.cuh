@@ -1,12 +1,13 @@
-// What the delta rule and the selective scan share: a state [keys, columns] a head, whose columns evolve each by itself, token
-// after token.
+// What the delta rule and the selective scan share: a state [keys, columns] a head. Each of its columns evolves by
+// itself, token after token.
 //
-// The state stays in registers while a sequence's rows go by. Lanes of a warp share two columns' keys, so that a sum over keys
-// is one within a lane and one or two shuffles a sum; a thread block has columns of one head, and stages in shared memory what
-// they have in common of some tokens: their keys, normalised, and the factors of the head.
+// The state stays in registers over all of a sequence's rows. Lanes of a warp share two columns' keys, so that a sum
+// over keys is one within a lane and one or two shuffles a sum. A thread block has columns of one head. For some tokens
+// at a time, it stages in shared memory what the columns have in common: their keys, normalised, and the factors of the
+// head.
 //
-// The order of additions follows from the dimensions alone, and a slot holds the state as it is in registers. So the bits
-// of a row depend neither on what else is in the step nor on how rows are cut into steps.
+// The order of additions follows only from the dimensions, and a slot holds the state as it is in registers. So the
+// bits of a row depend neither on the rest of the step nor on the division of rows into steps.
 #ifndef M40_KERNELS_RECURRENCE_CUH
 #define M40_KERNELS_RECURRENCE_CUH
 

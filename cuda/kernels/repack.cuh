@@ -33,8 +33,8 @@ __device__ inline uint32_t raw_q3_scale(const uint8_t* at, int i) {
   return (at[i % 8] >> (i / 8 * 4) & 15) | (at[8 + i % 4] >> (i / 4 * 2) & 3) << 4;
 }
 
-// Five digits of base 3: the byte is, in units of 1/256, what has the first digit before the point when it is taken three
-// times, rounded up.
+// Five digits of base 3 as a fraction in units of 1/256, rounded up: multiplying by three moves the first digit ahead
+// of the point.
 __device__ inline uint8_t raw_digit(uint32_t byte, int n) {
   for (int i = 0; i < n; i++) byte = byte * 3 & 255;
   return static_cast<uint8_t>(byte * 3 >> 8);

@@ -7,7 +7,7 @@
 
 namespace m40::cuda {
 
-// 32 columns of a row: words of quants, and what goes beside them.
+// 32 columns of a row: words of quants, and the values that go with them.
 struct IqBlock {
   uint32_t words[3];
   uint32_t scale;
@@ -22,7 +22,7 @@ __device__ inline uint32_t iq_sign_bits(uint32_t bits, int g) {
 
 __device__ inline uint32_t rotate_left(uint32_t value, int n) { return rotate_right(value, (32 - n) % 32); }
 
-// Four numbers of 11 bits; see Iq1Format. What words and scale hold beside them is the caller's.
+// Four numbers of 11 bits; see Iq1Format. The caller fills the rest of words and scale.
 __device__ inline void pack_iq1(const uint32_t* numbers, IqBlock& block) {
   block.words[0] = numbers[0] << 1 | numbers[1] << 12 | numbers[2] << 23;
   block.scale = numbers[2] >> 9 | numbers[3] << 2;

@@ -1,14 +1,15 @@
-// A kernel that stays on the device and decodes: it goes through the launches of a step by itself, block by block, with the
-// bodies that the launches have.
+// The persistent kernel: it stays on the device and decodes. It goes through the launches of a step by itself, block by
+// block, with the bodies of the launches.
 //
-// Block b of G does the blocks b, b + G, ... of a node; of a product b, and then whichever is next when it has done one: of two
-// blocks on a multiprocessor the one that came first is faster. A barrier of all blocks stands between two nodes, and at it
-// the first weights of the next product are on their way: they depend on nothing. What a body is told lies in shared memory,
-// where it is read again after each of the block's barriers, so that what is needed behind a product's walk takes no
-// registers in it; what the walk itself reads it by is a parameter of the kernel, a constant that instructions name.
+// Block b of G does the blocks b, b + G, ... of a node. Of a product it does b, and then the next free one each time:
+// of two blocks on a multiprocessor, the one that came first is faster. A barrier of all blocks separates two nodes. At
+// the barrier, the first weights of the next product are being loaded already: they depend on nothing. A body's
+// arguments are in shared memory and are read again after each of the block's barriers, so that values needed after a
+// product's walk add no register pressure to it. The walk's own pointers are a parameter of the kernel, a constant that
+// instructions name.
 //
-// Between two steps block 0 looks for the host's word in mapped memory, while the others wait at a barrier. Without a word
-// for long enough, all leave: so they do too where the host's process has died.
+// Between two steps block 0 polls the host's word in mapped memory, while the others wait at a barrier. Without a word
+// for long enough, all leave; they do so too where the host's process has died.
 #ifndef M40_KERNELS_RESIDENT_CUH
 #define M40_KERNELS_RESIDENT_CUH
 
@@ -17,8 +18,8 @@
 
 namespace m40::cuda {
 
-// A product's activations, by other blocks: not there until the barrier before it. They lie in the program's memory, which
-// is a constant of the kernel.
+// A product's activations, by other blocks: not there until the barrier before the product. They are in the program's
+// memory, which is a constant of the kernel.
 template <int T, class Wait>
 struct ResidentInputs {
   static constexpr bool kHeld = true, kWaits = true;
@@ -96,8 +97,7 @@ struct Resident {
   // Numbers go round.
   __device__ __forceinline__ bool is_asked(uint32_t number) const { return static_cast<int32_t>(look(&args.mailbox->asked) - number) >= 0; }
 
-  // Block 0 waits for a step, takes its input over, and tells the others. They wait at the barrier meanwhile. born: when it
-  // came.
+  // Block 0 waits for a step, copies its input, and notifies the others, which wait at the barrier. born: when it came.
   __device__ __forceinline__ void take_step(uint32_t number, uint32_t born) const {
     if (threadIdx.x == 0) {
       const uint32_t begun = microseconds();
@@ -110,7 +110,7 @@ struct Resident {
           break;
         }
         if (look(&args.mailbox->leave) == args.life) {
-          // A step that was asked for before that is done first.
+          // A step that was asked for earlier is done first.
           __threadfence_system();
           end = is_asked(number) ? ResidentEnd{} : ResidentEnd::kTold;
           break;
@@ -165,8 +165,8 @@ struct Resident {
   }
   static_assert(resident_node_words <= resident_threads - 32, "a word a thread");
 
-  // The barrier before a node; before a step's first one there has been one already. Meanwhile the next node comes into
-  // shared memory.
+  // The barrier before a node; a step's first node has had one already. Meanwhile the next node is loaded into shared
+  // memory.
   __device__ __forceinline__ void wait_for(uint32_t k) const {
     if (k != 0) {
       barrier().wait([&] { load_node(k + 1); });
@@ -174,7 +174,7 @@ struct Resident {
       load_node(1);
       __syncthreads();
     }
-    // The next node's: that of the node before, which all have left.
+    // The next node's: the previous node's memory, which all threads have left.
     if (block.x == 0 && threadIdx.x == 0) args.state->taken[(k + 1) % 2] = 0;
   }
 
@@ -225,7 +225,7 @@ struct Resident {
     ResidentBodies<Family, T, kCache>::run(node.key, block.x, grid.x, k);
   }
 
-  // The step that block 0 was told of; false where it was told to leave.
+  // The step that block 0 was asked for; false where it was asked to leave.
   __device__ __forceinline__ bool step() const {
     barrier().arrive();
     barrier().wait();

@@ -1,14 +1,15 @@
-// A barrier of all thread blocks of a kernel that are on the device together, and other waiting of theirs.
+// A barrier of all thread blocks of a cooperative kernel, and their other waits.
 //
-// One counter. A block's threads meet, then one of them fences and adds 1: it arrives. It waits, at the n-th barrier of so
-// many blocks, until the counter shows n * blocks, fences, and its threads meet again. The counter cannot show that while a
-// block is missing: a block adds for the n-th time only after it has seen (n - 1) * blocks, so nobody's n-th addition comes
-// before everybody's (n - 1)-th. What a block wrote before it arrived is seen by all after they have waited: the writes come
-// before the block's own barrier, that before the fence and the addition (fences are cumulative), the addition before the
-// look that saw it, and that, with its fence and its block's barrier, before the loads. Loads that are told that nobody
-// writes (__ldg) are outside of all that: what other blocks wrote is never loaded so.
+// There is one counter. To arrive, a block's threads meet, then one of them fences and adds 1. At the n-th barrier of
+// so many blocks, it waits until the counter shows n * blocks, then fences, and its threads meet again. The counter
+// cannot show that while a block is missing. A block adds for the n-th time only after it has seen (n - 1) * blocks, so
+// all (n - 1)-th additions come before any n-th one. After the barrier, all blocks see what any block wrote before it
+// arrived. The writes come before the block's own barrier, that before the fence and the addition (fences are
+// cumulative). The addition comes before the read that saw it, and that read, with its fence and its block's barrier,
+// before the loads. Read-only loads (__ldg) are not ordered by this: they never load what other blocks wrote.
 //
-// It ends because all blocks are on the device: as many as fit at a time, and none does anything before all have come.
+// The wait ends because all blocks are on the device: there are only as many as fit, and none works until all have
+// arrived.
 #ifndef M40_KERNELS_RESIDENT_BARRIER_CUH
 #define M40_KERNELS_RESIDENT_BARRIER_CUH
 

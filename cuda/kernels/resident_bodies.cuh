@@ -1,8 +1,7 @@
-// What a resident kernel's blocks have in shared memory, and the bodies of its nodes that are not products.
+// The shared memory of a persistent kernel's blocks, and the bodies of its nodes that are not products.
 //
-// Each body is a function of its own. Written into the kernel, they make it so long that the assemblers no longer look at
-// the banks of the registers that they give the operands of products (docs/kernels/resident.md): so the kernel itself has
-// little but products.
+// Each body is a function of its own. Inlined, they make the kernel so long that the assemblers ignore register banks
+// when they choose the operands of products (docs/kernels/resident.md). So the kernel itself has little but products.
 #ifndef M40_KERNELS_RESIDENT_BODIES_CUH
 #define M40_KERNELS_RESIDENT_BODIES_CUH
 
@@ -117,7 +116,7 @@ struct ResidentBodies {
     }
   }
 
-  // Of several blocks at a time, whose values are on their way together.
+  // Of several blocks at a time, with their loads in flight together.
   __device__ __forceinline__ void activations() const {
     constexpr int each = T < 4 ? 2 : 4;
     const ActivationArgs& of = args<ActivationArgs>();

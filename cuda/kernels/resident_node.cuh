@@ -1,5 +1,5 @@
-// What a kernel that stays on the device is told: a step as a list of nodes, and by the host, through mapped memory, when
-// a step is to be done, and when to leave.
+// The arguments of the persistent kernel: a step as a list of nodes, and the host's words in mapped memory, which ask
+// for a step or ask it to leave.
 #ifndef M40_KERNELS_RESIDENT_NODE_CUH
 #define M40_KERNELS_RESIDENT_NODE_CUH
 
@@ -41,37 +41,37 @@ struct ResidentStep {
   uint32_t n_nodes;
   uint32_t input_bytes;
   uint32_t result_bytes;
-  uint32_t first;  // the number of the one that the host's input is for; those behind it go on from what the device has
+  uint32_t first;  // the number of the step that the host's input is for; later ones continue from what the device has
 };
 
 // Why a kernel left.
 enum class ResidentEnd : uint32_t {
   kIdle = 1,      // there was no step for long enough
-  kTold = 2,      // the host told it to
+  kTold = 2,      // the host asked it to
   kNotAll = 3,    // some of its thread blocks did not come onto the device: it did nothing
 };
 
-// Host memory that the device reads and writes. Each word is written by one side alone, and what it announces before it: a
-// reader that has seen the word, and then a fence, sees all of that.
+// Host memory that the device reads and writes. Only one side writes each word, and it writes first what the word
+// announces: a reader that has seen the word, and then fences, sees all of that.
 struct ResidentMailbox {
-  // The host's. step: written before `asked` is, and left alone until `done` says so, all entries of its run are in the ring, or
-  // the kernel has left.
+  // The host's. step: written before `asked`, and unchanged until `done` says so, all entries of its run are in the
+  // ring, or the kernel has left.
   alignas(64) ResidentStep step;
   uint32_t asked;  // the number of the last step that is to be done
   uint32_t leave;  // the life that is to end when no step is asked for
   // The device's.
-  alignas(64) uint32_t done;  // the number of the last step whose results are there
+  alignas(64) uint32_t done;  // the number of the last step with its results written
   uint32_t nanoseconds;       // that it took
   uint32_t left;              // the last life that has ended
   uint32_t end;               // ResidentEnd of it
 };
 
-// What the blocks of a life have in common, in the device's memory; 0 before it begins.
+// What the blocks of one launch share, in the device's memory; 0 at its start.
 struct ResidentState {
   alignas(128) uint32_t arrived;  // at barriers, all blocks together
   alignas(128) uint32_t here;     // blocks that have come onto the device
   uint32_t start;                 // 1: all have come; 2: some have not in time
-  // Of the step that block 0 was told of.
+  // Of the step that block 0 was asked for.
   alignas(128) unsigned long long nodes;  // where they are
   uint32_t n_nodes;
   uint32_t leaves;                        // there is no step: all leave

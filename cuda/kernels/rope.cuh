@@ -86,8 +86,8 @@ __device__ __forceinline__ void normalise_head(float sum, float epsilon, const f
   }
 }
 
-// Rotates the first rope_dim values from `head` on. Other lanes' values are read and written: a barrier of the warp has to
-// stand before and after.
+// Rotates the first rope_dim values from `head` on. It reads and writes other lanes' values: a warp barrier has to come
+// before and after.
 __device__ __forceinline__ void rotate_pairs(const RopeParameters& rope, float* head, const float* table, uint32_t lane) {
   const uint32_t half = rope.rope_dim / 2;
   for (uint32_t i = lane; i < half; i += 32) {
@@ -152,7 +152,7 @@ __host__ __device__ inline uint32_t rope_head_floats(const RopeKernelArgs& args)
 }
 __host__ __device__ inline uint32_t rope_shared_floats(const RopeKernelArgs& args) { return args.rope.rope_dim + rope_warps * rope_head_floats(args); }
 
-// Of heads and rotations of 256 values at most: that a resident kernel has.
+// Of heads and rotations of 256 values at most: the persistent kernel has this one.
 constexpr uint32_t resident_rope_floats = 256 + rope_warps * 256;
 
 // What q is multiplied by at a position.

@@ -15,7 +15,7 @@ namespace m40::cuda {
 
 constexpr uint32_t route_warps = 4;
 constexpr uint32_t route_most_groups = 32;  // a lane each
-constexpr int route_held = 8;               // experts of a lane whose keys are kept in registers
+constexpr int route_held = 8;               // experts of a lane with their keys in registers
 
 struct RouteKernelArgs {
   const float* input;
@@ -57,7 +57,7 @@ __device__ __forceinline__ uint64_t warp_preferred(uint64_t best) {
   return best;
 }
 
-// Sorts from the most preferred on: Batcher's odd-even merge sort, whose comparisons do not hang on what is compared.
+// Sorts from the most preferred on: Batcher's odd-even merge sort, which compares the same places for every input.
 template <int kChoices>
 __device__ __forceinline__ void sort_choices(uint64_t (&choices)[kChoices]) {
 #pragma unroll
@@ -78,7 +78,7 @@ __device__ __forceinline__ void sort_choices(uint64_t (&choices)[kChoices]) {
 
 __device__ __forceinline__ float route_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
-// The groups whose experts may be chosen, a bit each: those with the largest sums of their two largest keys.
+// The groups with experts that may be chosen, a bit each: those with the largest sums of their two largest keys.
 template <class Key>
 __device__ __forceinline__ uint32_t route_groups(const RouteKernelArgs& args, const Key& key_of) {
   const uint32_t lane = threadIdx.x % 32, size = args.n_experts / args.n_groups;

@@ -1,12 +1,12 @@
-// Draws a token an output, as m40_sampling describes it, from logits that are never sorted whole.
+// Samples a token an output, as m40_sampling describes it, from logits that are never sorted whole.
 //
-// Each output's logits are cut into slices. A block a slice: whether they are finite, their largest, the sum of their
-// exponentials, and the largest after penalties, biases and mask (which go to a copy). The last block of an output
-// adds the slices up. A greedy output is done then. For the others it finds, by histograms of the logits' bits, a
-// bound that at least as many tokens pass as the draw can need and at most sample_most do, sorts those, and walks
-// them in float64. A draw that goes further than they reach (a flat distribution without top_k) first finds, by a
-// histogram of weights over the logits, the stretch of logits that it falls into, and walks that; the sums are of
-// whole numbers, which no order of adding changes.
+// Each output's logits are cut into slices, a thread block each. It computes whether they are finite, their largest,
+// the sum of their exponentials, and the largest after penalties, biases and mask (which go to a copy). The last block
+// of an output combines the slices. A greedy output is done then. For the others it finds a bound by histograms of the
+// logits' bits: at least as many tokens pass it as sampling can need, and at most sample_most. It sorts those and walks
+// them in float64. Sampling may go further than they reach (a flat distribution without top_k). Then it first finds, by
+// a histogram of weights over the logits, the stretch of logits with the token, and walks that. The sums are of whole
+// numbers, which no order of adding changes.
 #ifndef M40_KERNELS_SAMPLE_CUH
 #define M40_KERNELS_SAMPLE_CUH
 
@@ -43,7 +43,7 @@ struct SampleKernelArgs {
   uint32_t* counters;      // [outputs]
 };
 
-// Whether an output is drawn from a copy of its logits.
+// Whether an output is sampled from a copy of its logits.
 __device__ __forceinline__ bool is_adjusted(const m40_sampling& sampling) {
   return sampling.n_token_counts != 0 || sampling.n_token_biases != 0 || sampling.mask != M40_NONE;
 }
@@ -217,7 +217,7 @@ __device__ __forceinline__ void write_sample(const m40_sampling& sampling, const
   }
 }
 
-// Grid: slices, outputs. Of a shaped draw it leaves the token to sample_shaped().
+// Grid: slices, outputs. With shaped sampling, sample_shaped() chooses the token.
 __device__ __forceinline__ void sample(const SampleKernelArgs& args, BlockIndex block, SampleShared& shared) {
   const uint32_t output = block.y;
   const m40_sampling sampling = args.sampling[output];

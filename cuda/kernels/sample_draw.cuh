@@ -1,4 +1,5 @@
-// A draw among an output's tokens, by a thread block: walks over the sorted in float64, or over all of them in whole numbers.
+// Sampling among an output's tokens, by a thread block: walks over the sorted tokens in float64, or over all of them in
+// whole numbers.
 #ifndef M40_KERNELS_SAMPLE_DRAW_CUH
 #define M40_KERNELS_SAMPLE_DRAW_CUH
 
@@ -54,7 +55,7 @@ struct SampleWeights {
 
 // ---- walks over the sorted -------------------------------------------------------------------------------------------
 
-// The weights of the first n sorted: each thread has some that follow one another, and what came before them.
+// The weights of the first n sorted tokens: each thread has some consecutive ones, and the sum of those before them.
 struct SortedWeights {
   static constexpr uint32_t each = sample_most / sample_threads;
   double mine[each];
@@ -72,8 +73,8 @@ struct SortedWeights {
     before = block_prefix(sum, shared.sums) - sum;
   }
 
-  // The first whose weights, added from the likeliest on, are more than `target` (or reach it); `among` if none of the
-  // first `among` is. sum: of the weights up to and with it, or of the first `among`.
+  // The first token at which the weights, added from the likeliest on, exceed (or reach) `target`; `among` if none of
+  // the first `among` is it. sum: of the weights up to and with it, or of the first `among`.
   __device__ __forceinline__ uint32_t find(uint32_t among, double target, bool reach, SampleShared& shared, double* sum) const {
     double passed = before;
     double passed_found = 0;
@@ -118,8 +119,8 @@ __device__ __forceinline__ unsigned long long weight_of_bin(const SampleShared& 
   return shared.parts[0][bin] + (static_cast<unsigned long long>(shared.parts[1][bin]) << 14) + (static_cast<unsigned long long>(shared.parts[2][bin]) << 28);
 }
 
-// The weights of all candidates from `low` on, by their logits: bins of equal width from the likeliest down, of which
-// each thread has some that follow one another, and what came before them.
+// The weights of all candidates from `low` on, by their logits: bins of equal width from the likeliest down. Each
+// thread has some consecutive bins, and the sum of those before them.
 struct WeightHistogram {
   static constexpr uint32_t each = sample_bins / sample_threads;
   unsigned long long mine[each];
@@ -160,8 +161,8 @@ struct WeightHistogram {
     total = shared.word;
   }
 
-  // The first bin with which the sum is more than `target` (or reaches it); the last that has any weight where none is.
-  // upto_bin: the sum before it.
+  // The first bin at which the sum exceeds (or reaches) `target`; the last with any weight where none is. upto_bin: the
+  // sum before it.
   __device__ __forceinline__ uint32_t find(unsigned long long target, bool reach, SampleShared& shared, unsigned long long* upto_bin) const {
     unsigned long long passed = before;
     uint32_t found = sample_bins;
@@ -184,8 +185,8 @@ struct WeightHistogram {
   }
 };
 
-// The candidate with which the weights, added from the likeliest on, come to more than `target` (or reach it). sum: of
-// the weights up to and with it. low: candidates before it do not count.
+// The candidate at which the weights, added from the likeliest on, exceed (or reach) `target`. sum: of the weights up
+// to and with it. low: candidates before it do not count.
 __device__ __forceinline__ unsigned long long walk_all(const float* logits, uint32_t columns, const SampleWeights& weights, const WeightHistogram& histogram,
                                                        unsigned long long low, double target, bool reach, SampleShared& shared, double* sum) {
   unsigned long long upto_bin;

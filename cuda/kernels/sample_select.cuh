@@ -16,7 +16,7 @@ constexpr uint32_t sample_threads = 256;
 constexpr uint32_t sample_warps = sample_threads / 32;
 constexpr uint32_t sample_slice = 4096;      // logits of a block
 constexpr uint32_t sample_most = 2048;       // tokens that are sorted; a power of two
-constexpr uint32_t sample_enough = 512;      // tokens that are sorted where the draw may need any number
+constexpr uint32_t sample_enough = 512;      // tokens that are sorted where sampling may need any number
 constexpr uint32_t sample_bins = 2048;
 
 // Bits that rise with the logit; 0 and -0 have the same. Only -infinity (and less) has less than 0x00800000.
@@ -161,8 +161,8 @@ __device__ __forceinline__ unsigned long long bound_of_likeliest(const float* lo
   return prefix;
 }
 
-// Sorts the candidates from `low` on and before `high` into shared.sorted, likeliest first. Returns how many; they must
-// be no more than sample_most.
+// Sorts the candidates from `low` up to `high`, without `high`, into shared.sorted, likeliest first. Returns how many;
+// they must be no more than sample_most.
 __device__ __forceinline__ uint32_t sort_range(const float* logits, uint32_t columns, unsigned long long low, unsigned long long high, SampleShared& shared) {
   __syncthreads();
   if (threadIdx.x == 0) shared.n = 0;

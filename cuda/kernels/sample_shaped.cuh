@@ -1,8 +1,9 @@
-// Shaped draws (see m40_sampling): a launch after that of sample(), in steps that have some.
+// Shaped sampling (see m40_sampling): a launch after that of sample(), in steps that need it.
 //
-// A thread block an output goes over all logits again and again: what is left is a range of the order of likeliness, and,
-// where locally typical sampling acts, of its order as well. Which token a sum is reached with is found by histograms of
-// weights over 11 bits of a 64-bit key at a time. All sums are of whole numbers, so no order of adding changes them.
+// A thread block an output goes over all logits several times. The tokens that are left are a range of the order of
+// likelihood and, where locally typical sampling acts, of its order as well. Histograms of weights over 11 bits of a
+// 64-bit key at a time find the token at which a sum is reached. All sums are of whole numbers, so no order of adding
+// changes them.
 #ifndef M40_KERNELS_SAMPLE_SHAPED_CUH
 #define M40_KERNELS_SAMPLE_SHAPED_CUH
 
@@ -124,9 +125,10 @@ __device__ __forceinline__ unsigned long long find_likely(const ShapedLogits& al
   return ~find_by_weight(all, kept, weights, target, shared, [](float logit, uint32_t token) { return ~likeliness(rising_bits(logit), token); });
 }
 
-// ---- a draw ----------------------------------------------------------------------------------------------------------
+// ---- sampling
+// --------------------------------------------------------------------------------------------------------
 
-// a to d of m40_sampling's shaped draws.
+// a to d of m40_sampling's shaped sampling.
 __device__ __forceinline__ void truncate(const m40_sampling& sampling, const ShapedLogits& all, const ShapedWeights& weights, uint32_t n_allowed,
                                          uint32_t random, ShapedKept& kept, SampleShared& shared) {
   const uint64_t least = least_weight(sampling.min_p);
@@ -180,7 +182,7 @@ __device__ __forceinline__ uint32_t draw_shaped(const m40_sampling& sampling, co
   return token_of(drawn);
 }
 
-// Grid: outputs. After sample(), whose slices and adjusted logits it reads.
+// Grid: outputs. After sample(): it reads the slices and adjusted logits of that.
 __device__ __forceinline__ void sample_shaped(const SampleKernelArgs& args, BlockIndex block, SampleShared& shared) {
   const uint32_t output = block.x;
   const m40_sampling sampling = args.sampling[output];

@@ -1,4 +1,4 @@
-// What the operations with states are told: convolutions, the delta rule, the selective scan.
+// The arguments of the operations with states: convolutions, the delta rule, the selective scan.
 #ifndef M40_KERNELS_STATE_ARGS_CUH
 #define M40_KERNELS_STATE_ARGS_CUH
 

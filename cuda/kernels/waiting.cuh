@@ -8,7 +8,7 @@
 
 namespace m40::cuda {
 
-// A thread that looks for what another block of its launch or the host writes: let others go on meanwhile.
+// A thread that polls what another block of its launch or the host writes: lets others run meanwhile.
 __device__ __forceinline__ void spin_pause() {
 #ifdef M40_EMULATED
   ::m40::emulation::yield();
