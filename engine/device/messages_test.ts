@@ -214,7 +214,7 @@ Deno.test("memory that is no channel, or another version's, is refused", async (
   assertMatch(await new ChannelCaller({ unsealed: true }).verdict(), sealed);
   assertMatch(
     await new ChannelCaller({ version: 6 }).verdict(),
-    /^the channel is another version's: the program was replaced while it ran; start it anew$/,
+    /^the channel is another version's: the program was replaced while it ran; start it again$/,
   );
 });
 

@@ -249,7 +249,7 @@ Deno.test("a step is refused where a KV block that a row attends to is absent, a
           await assertRejects(
             () => step(kvBlocks),
             M40Error,
-            `KV block ${index} of sequence 0 in group ${group} is absent (M40_NONE): the step looks at its ` +
+            `KV block ${index} of sequence 0 in group ${group} is absent (M40_NONE): the step reads its ` +
               `positions from ${firstSeen(reach, position)} on`,
           );
         }

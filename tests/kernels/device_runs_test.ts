@@ -278,7 +278,7 @@ Deno.test("a run that cannot be is refused with its reason, and nothing is under
     refused(begin(rows, changed(RUN_HEADER.fields.rows.offset, 18)), /^rows: .*multiple of 4/);
     refused(begin(rows, changed(RUN_HEADER.fields.n_end_tokens.offset, 5000)), /5000 end tokens/);
     refused(begin(rows, changed(RUN_HEADER.fields.n_end_tokens.offset, 1)), /^end_tokens: 1 /);
-    refused(begin(rows, changed(RUN_HEADER.bytes, 0)), /^row 0 of a run draws 0 tokens/);
+    refused(begin(rows, changed(RUN_HEADER.bytes, 0)), /^row 0 of a run samples 0 tokens/);
     const endTokens = RUN_HEADER.bytes + RUN_ROW.fields.n_end_tokens.offset;
     refused(begin(rows, changed(endTokens, 1)), /^row 0 of a run: end tokens 0 to 1/);
     refused(begin(rows, changed(0, 60)), /kvBlock 15: its row of the kvBlock table has 8$/);
@@ -332,10 +332,10 @@ Deno.test("a run that cannot be is refused with its reason, and nothing is under
       from: 1,
     });
     refused(/^the states of row 0 .* from step 0 on/, { slot: 3, from: 0 }, undefined);
-    refused(/^two rows of a run go on in slot 3/, { slot: 3, from: 1 }, { slot: 3, from: 2 });
+    refused(/^two rows of a run continue in slot 3/, { slot: 3, from: 1 }, { slot: 3, from: 2 });
     for (const [slot, owner] of [[0, 0], [1, 1], [2, 1]]) {
       const reason = new RegExp(
-        `^a row of a run goes on in slot ${slot}, which row ${owner} begins`,
+        `^a row of a run continues in slot ${slot}, which row ${owner} begins`,
       );
       refused(reason, { slot, from: 1 }, undefined);
       refused(reason, undefined, { slot, from: 1 });

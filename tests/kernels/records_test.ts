@@ -171,9 +171,9 @@ const CASES: Partial<Record<Kind, [changes: Fields, message: RegExp][]>> = {
     [{ layer: 1, v_column: NONE, v_norm: 1 }, /v_norm is 1 without V: wanted 0/],
     [
       { k_column: 31 },
-      /K at column 31 and V at 47 of the buffer of q: wanted them behind it, at 32/,
+      /K at column 31 and V at 47 of the buffer of q: wanted them after it, at 32/,
     ],
-    [{ v_column: 0 }, /K at column 32 and V at 0 of the buffer of q: wanted them behind it, at 32/],
+    [{ v_column: 0 }, /K at column 32 and V at 0 of the buffer of q: wanted them after it, at 32/],
     [{ kv: B.narrow }, /kv \(buffer 8\) has 63 columns: wanted at least 64/],
     [{ kv: B.b, v_column: 49 }, /kv \(buffer 1\) has 64 columns: wanted at least 65/],
     [{ kv: B.outputs }, /kv \(buffer 7\) has rows of outputs: wanted tokens/],

@@ -179,7 +179,7 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
     assertAnswer(
       answer((e) => symbols.m40_host_alloc(handle, 1n << 62n, place, e)),
       Status.out_of_memory,
-      /bytes of host memory could not be had/,
+      /bytes of host memory could not be allocated/,
     );
     assertEquals(out[0], 0n);
 

@@ -36,11 +36,11 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
   [({ words }) => words[H("n_decode")] = 6, /6 decoded tokens in a step of 5 tokens/],
   [
     ({ words }) => words[H("n_decode")] = 1,
-    /token 1 of the step is of sequence 1, as is the one before it, the last of 1 decoded rows/,
+    /token 1 of the step is of sequence 1, as is the one before it, the last of 1 decode rows/,
   ],
   [
     ({ words }) => words[H("n_decode")] = 4,
-    /token 4 of the step is of sequence 0, as is the one before it, the last of 4 decoded rows/,
+    /token 4 of the step is of sequence 0, as is the one before it, the last of 4 decode rows/,
   ],
   [
     ({ words }) => {
@@ -107,7 +107,7 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
   ],
   [
     ({ words }) => words[AT.kvBlocks + 3] = NONE,
-    /kvBlock 1 of sequence 1 is absent \(M40_NONE\): the step looks at its positions from 0 on/,
+    /KV block 1 of sequence 1 is absent \(M40_NONE\): the step reads its positions from 0 on/,
   ],
   [({ words }) => words[AT.outputs + 2] = 5, /output 1 is of token 5: the step has 5 tokens/],
   [({ words }) => words[AT.outputs + 2] = 2, /output 1 is of token 2 after 2: wanted rising ones/],

@@ -54,7 +54,7 @@ Deno.test("a step that takes longer than the ones before does not hold up the th
       const { status, message } = finish();
       assertEquals([status, message], [
         Status.not_ready,
-        "the step goes on: wanted m40_step_wait again",
+        "the step is not over: wanted m40_step_wait again",
       ]);
     }
     assertEquals((await wait()).message, "");
@@ -182,6 +182,6 @@ Deno.test("a device that hangs fails every request with the reason, and the serv
   await assertRejects(
     () => server.engine.evaluate([1, 2]).next(),
     Error,
-    "the device hangs: it has not finished what it was given before",
+    "the device hangs: it has not finished its earlier work",
   );
 });
