@@ -281,7 +281,7 @@ Deno.test("a run that cannot be is refused with its reason, and nothing is under
     refused(begin(rows, changed(RUN_HEADER.bytes, 0)), /^row 0 of a run samples 0 tokens/);
     const endTokens = RUN_HEADER.bytes + RUN_ROW.fields.n_end_tokens.offset;
     refused(begin(rows, changed(endTokens, 1)), /^row 0 of a run: end tokens 0 to 1/);
-    refused(begin(rows, changed(0, 60)), /kvBlock 15: its row of the kvBlock table has 8$/);
+    refused(begin(rows, changed(0, 60)), /KV block 15: its row of the block table has 8$/);
     const missing = wrong({
       kvBlocks: [[...some[1].kvBlocks.slice(0, 1), NONE, ...some[1].kvBlocks.slice(2)]],
     });

@@ -154,7 +154,7 @@ Deno.test("records: unknown kinds, flags, a second sample operation, no operatio
         limits.set([255, 255, 255, 127], 12);
       },
       Status.invalid_argument,
-      /4294967295 sequences of 2147483647 kvBlocks: wanted at most 2\^46 kvBlocks in all/,
+      /4294967295 sequences of 2147483647 KV blocks: wanted at most 2\^46 KV blocks in all/,
     ],
   ];
   for (const [spoil, status, message] of cases) {

@@ -197,7 +197,7 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
     assertAnswer(
       bytes({ kv_block_tokens: 3 }),
       Status.invalid_argument,
-      /KV kvBlocks of 3 tokens: wanted a power of two/,
+      /KV blocks of 3 tokens: wanted a power of two/,
     );
     assertAnswer(
       bytes({ type: 12 }),
@@ -208,12 +208,12 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
     assertAnswer(
       bytes({ n_kv_blocks: 0 }),
       Status.invalid_argument,
-      /0 kvBlocks: wanted at least 1/,
+      /0 KV blocks: wanted at least 1/,
     );
     assertAnswer(
       bytes({ head_dim: [NONE, 12], n_kv_heads: [NONE, 2] }),
       Status.invalid_argument,
-      /a KV kvBlock would take more than 2\^48 bytes/,
+      /a KV block would take more than 2\^48 bytes/,
     );
     const kvBlocks = asBytes(Uint32Array.of(1, 64));
     assertAnswer(
@@ -221,14 +221,14 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
         symbols.m40_cache_copy_kv_blocks(cache.handle, kvBlocks, kvBlocks, 2, e)
       ),
       Status.invalid_argument,
-      /from\[1\] is kvBlock 64: the KV cache has 64 kvBlocks/,
+      /from\[1\] is KV block 64: the KV cache has 64 KV blocks/,
     );
     assertAnswer(
       await answerAsync((e) =>
         symbols.m40_cache_save_kv_blocks(cache.handle, kvBlocks, 1, place, 8n, e)
       ),
       Status.invalid_argument,
-      /8 bytes for 1 kvBlocks: wanted \d+ a kvBlock/,
+      /8 bytes for 1 KV blocks: wanted \d+ a KV block/,
     );
 
     assertAnswer(

@@ -52,11 +52,11 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
   [({ words }) => words[H("kv_block_stride")] = 9, /9 kvBlocks a sequence: wanted at most 8/],
   [
     ({ words }) => words[H("kv_block_stride")] = 8,
-    /kvBlock 0 of sequence 1 is \d+: the KV cache has 64 kvBlocks/,
+    /KV block 0 of sequence 1 is \d+: the KV cache has 64 KV blocks/,
   ],
   [
     ({ words }) => words[H("kv_block_stride")] = 1,
-    /sequence 1 reaches position 5, kvBlock 1: its row of the kvBlock table has 1/,
+    /sequence 1 reaches position 5, KV block 1: its row of the block table has 1/,
   ],
   [
     ({ words }) => words[H("tokens")] = 65,
@@ -103,7 +103,7 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
   ],
   [
     ({ words }) => words[AT.kvBlocks + 2] = 64,
-    /kvBlock 0 of sequence 1 is 64: the KV cache has 64 kvBlocks/,
+    /KV block 0 of sequence 1 is 64: the KV cache has 64 KV blocks/,
   ],
   [
     ({ words }) => words[AT.kvBlocks + 3] = NONE,

@@ -215,7 +215,10 @@ Deno.test("where a display hangs on the device, kernels do not stay: asked for, 
   await withEnvironment({ M40_EMULATION_WATCHDOG: "1" }, async () => {
     const error = assertThrows(() => new TestDevice({ executor: "resident" }), M40Error);
     assertEquals(error.code, "unsupported");
-    assertMatch(error.message, /^a persistent kernel was asked for: a display is attached to the device/);
+    assertMatch(
+      error.message,
+      /^a persistent kernel was asked for: a display is attached to the device/,
+    );
     const engine = await load("auto");
     await answer(engine, 1, 20);
     const [executor] = await engine.cards[0].executors();
