@@ -1,10 +1,13 @@
 /**
  * Builds the kernel libraries from cuda/ into dist/.
  *
- * `deno task build [--target cpu|cuda|emulated] [--debug] [--force] [--arch sm_61,...]`
+ * `deno task build [--target cpu|cuda|emulated] [--debug] [--force] [--arch sm_61,...] [--this-processor]`
  *
  * cuda needs nvcc of CUDA 11 or 12; what it makes needs the NVIDIA driver alone. emulated is the same sources as a
  * C++ compiler builds them, for tests without a GPU.
+ *
+ * With --this-processor the CPU's library has the vector code that this processor runs, and what else is compiled
+ * already: a quarter of the work. Without it, it runs on every processor.
  *
  * Only what changed is compiled: each object keeps the list of files that it came from (the compiler's
  * -MMD) and the command that made it. One compiler process runs a core.
@@ -12,48 +15,26 @@
  * @module
  */
 import { parseArgs } from "@std/cli/parse-args";
-import { extname, fromFileUrl, join, relative } from "@std/path";
+import { fromFileUrl, join, relative } from "@std/path";
 import { BuildError } from "./tools/build/build_error.ts";
-import {
-  BUILD_INFO_HEADER,
-  type BuildInfo,
-  compilerVersion,
-  writeBuildInfo,
-} from "./tools/build/build_info.ts";
-import { type CudaToolkit, findCudaToolkit } from "./tools/build/cuda_toolkit.ts";
+import { BUILD_INFO_HEADER, type BuildInfo, writeBuildInfo } from "./tools/build/build_info.ts";
+import { bestInstructionSet, processorFeatures } from "./tools/build/instruction_sets.ts";
 import { exists, isCurrent, readText } from "./tools/build/is_current.ts";
-import { BuildFolder, sameAddresses, sameNames } from "./tools/build/same_bytes.ts";
+import {
+  BUILD_INFO,
+  flagsOf,
+  type Recipe,
+  recipeFor,
+  type Target,
+  TARGETS,
+} from "./tools/build/recipe.ts";
+import { writeStandardHeaders } from "./tools/build/standard_headers.ts";
+import { BuildFolder } from "./tools/build/same_bytes.ts";
 
 const ROOT = fromFileUrl(new URL(".", import.meta.url));
 
 /** Compilers run in {@link ROOT}, or in a copy, and are told paths from there: what they make does not depend on it. */
 const DIST = "dist";
-
-/** Folders whose sources every library has, and those of a GPU's library. */
-const SHARED = ["cuda/common", "cuda/program", "cuda/process"];
-const GPU = ["cuda/gpu", "cuda/gpu/persistent", "cuda/ops"];
-
-const TARGETS = ["cpu", "cuda", "emulated"] as const;
-type Target = typeof TARGETS[number];
-
-/** How a target's library is made. */
-interface Recipe {
-  /** What the compiler is started by, with its own name and arguments behind. */
-  readonly launcher?: readonly string[];
-  readonly compiler: string;
-  readonly info: Omit<BuildInfo, "commit">;
-  readonly sources: readonly string[];
-  readonly compileFlags: readonly string[];
-  /** Flags of a source's language, before its name. */
-  readonly languageFlags: (source: string) => readonly string[];
-  /** Flags that say where a source's temporary files lie: in a folder of its own. */
-  readonly temporaryFlags?: (source: string, folder: string) => readonly string[];
-  readonly linkFlags: readonly string[];
-  /** All of that of the compiler's process, where it is not this one's. */
-  readonly environment?: Record<string, string>;
-  /** Whether sources are compiled in a {@link BuildFolder}. */
-  readonly elsewhere?: boolean;
-}
 
 /** A build for one target. */
 export interface BuildOptions {
@@ -64,6 +45,8 @@ export interface BuildOptions {
   force?: boolean;
   /** cuda: other architectures to make machine code for, beside sm_52: "sm_61". */
   architectures?: readonly string[];
+  /** cpu: leave out the vector code of other processors than this one, unless it is compiled already. */
+  thisProcessor?: boolean;
   /** The commit that the library says it was built from: a release's. */
   commit?: string;
   /** Called with a line for each thing done. */
@@ -80,33 +63,55 @@ export async function buildKernels(
   options: BuildOptions,
 ): Promise<{ path: string; compiled: number; info: BuildInfo }> {
   const { target, debug = false, force = false, architectures = [], log = () => {} } = options;
-  const recipe = await recipeFor(target, debug, architectures);
+  const recipe = await recipeFor(ROOT, target, debug, architectures);
   const name = debug ? `libm40_${target}_debug.so` : `libm40_${target}.so`;
   const path = join(DIST, name);
   const objectsFolder = join(DIST, "objects", debug ? `${target}_debug` : target);
   await Deno.mkdir(join(ROOT, objectsFolder), { recursive: true });
-  const info: BuildInfo = { commit: options.commit ?? "", ...recipe.info };
-  await writeBuildInfo(join(ROOT, objectsFolder), info);
 
-  const jobs = recipe.sources.map((source) => {
+  const command = (args: readonly string[]) =>
+    // The compiler's version is part of it, which may change where its name does not.
+    [recipe.info.compiler, ...recipe.launcher ?? [], recipe.compiler, ...args].join(" ");
+  const header = recipe.precompiles && writeStandardHeaders(ROOT, objectsFolder);
+  const all = recipe.sources.map((source) => {
     const name = relative("cuda", source).replaceAll("/", "_");
     const object = join(objectsFolder, name + ".o");
     const args = [
       ...recipe.compileFlags,
       ...(source === BUILD_INFO ? [`-I${objectsFolder}`] : []),
-      ...flagsOf(source),
+      ...flagsOf(ROOT, source),
+      ...(header && !recipe.instructionSetOf?.(source) ? ["-include", header] : []),
       ...["-MMD", "-MF", object + ".d"],
       ...recipe.languageFlags(source),
       ...(recipe.temporaryFlags?.(source, object + TEMPORARY) ?? []),
       ...["-c", source, "-o", object],
     ];
-    // The compiler's version is part of it, which may change where its name does not.
-    const command = [recipe.info.compiler, ...recipe.launcher ?? [], recipe.compiler, ...args].join(
-      " ",
-    );
-    return { source, object, args, command };
+    return { source, object, args, command: command(args) };
   });
+  const leftOut = options.thisProcessor
+    ? all.filter((job) =>
+      !isForThisProcessor(recipe, job.source) && !isCurrent(ROOT, job.object, job.command)
+    )
+    : [];
+  const jobs = all.filter((job) => !leftOut.includes(job));
+  const lacking = leftOut.map((job) => recipe.instructionSetOf?.(job.source));
+  const info: BuildInfo = {
+    commit: options.commit ?? "",
+    ...recipe.info,
+    architectures: recipe.info.architectures.filter((name) => !lacking.includes(name)),
+  };
+  await writeBuildInfo(join(ROOT, objectsFolder), info);
+
   const stale = jobs.filter((job) => force || !isCurrent(ROOT, job.object, job.command));
+  if (header && stale.length > 0) {
+    const object = header + ".gch";
+    const args = [...recipe.compileFlags, "-MMD", "-MF", object + ".d"];
+    args.push("-x", "c++-header", "-c", header, "-o", object);
+    if (!isCurrent(ROOT, object, command(args))) {
+      await run(recipe.compiler, args, ROOT, recipe.environment);
+      await Deno.writeTextFile(join(ROOT, object + ".command"), command(args));
+    }
+  }
   await using copy = recipe.elsewhere && stale.length > 0
     ? await BuildFolder.make(ROOT, ["cuda", join(objectsFolder, BUILD_INFO_HEADER)])
     : undefined;
@@ -139,195 +144,18 @@ export async function buildKernels(
   return { path: join(ROOT, path), compiled: stale.length, info };
 }
 
-function recipeFor(
-  target: Target,
-  debug: boolean,
-  architectures: readonly string[],
-): Promise<Recipe> {
-  switch (target) {
-    case "cpu":
-      return cpuRecipe(debug);
-    case "cuda":
-      return cudaRecipe(debug, architectures);
-    case "emulated":
-      return emulatedRecipe(debug);
-  }
+/** Whether this processor runs what a source is for, which is no other one's vector code. */
+function isForThisProcessor({ sources, instructionSetOf }: Recipe, source: string): boolean {
+  const set = instructionSetOf?.(source);
+  const features = processorFeatures();
+  if (set === undefined || instructionSetOf === undefined || features === undefined) return true;
+  const flags = (name: string) =>
+    flagsOf(ROOT, sources.find((other) => instructionSetOf(other) === name)!);
+  return set === bestInstructionSet(features, flags);
 }
 
 /** What the folder for the compiler's temporary files ends in, beside an object's own name. */
 const TEMPORARY = ".tmp";
-
-/** The one source that includes what {@link writeBuildInfo} writes. */
-const BUILD_INFO = "cuda/common/build_info.cpp";
-
-const SANITIZE = "-fsanitize=address,undefined";
-
-/** What every C++ source of a library is compiled with. */
-const CXX_FLAGS = [
-  ...["-std=c++17", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread"],
-  // Results must not depend on which multiplications a compiler chooses to fuse.
-  "-ffp-contract=off",
-  "-Icuda",
-];
-
-/** cuda/common/portability.cpp says what these have to do with old systems. */
-const PORTABLE_LINK_FLAGS = ["-static-libstdc++", "-shared-libgcc"];
-const PORTABLE_LINKER_FLAGS = ["--exclude-libs,ALL", "--gc-sections", "--no-undefined"];
-
-/** What CUDA's runtime was in need of before glibc 2.34. */
-const OLD_LIBRARIES = ["libdl.so.2", "libpthread.so.0", "librt.so.1"];
-
-async function cpuRecipe(debug: boolean): Promise<Recipe> {
-  const compiler = await findCompiler();
-  return {
-    compiler,
-    info: {
-      compiler: await compilerVersion(compiler),
-      cuda_toolkit: "",
-      architectures: ["baseline", "avx", "avx2", "avx512"],
-    },
-    sources: [...SHARED, "cuda/cpu"].flatMap((folder) => sourcesIn(folder, ".cpp")),
-    compileFlags: [
-      ...CXX_FLAGS,
-      ...(debug ? ["-O1", "-g", SANITIZE, "-fno-sanitize-recover=undefined"] : ["-O3"]),
-    ],
-    languageFlags: () => [],
-    linkFlags: [
-      ...["-shared", ...PORTABLE_LINK_FLAGS, ...PORTABLE_LINKER_FLAGS.map((flag) => "-Wl," + flag)],
-      ...["-pthread", "-lm"],
-      ...(debug ? [SANITIZE, "-Wl,-z,undefs"] : ["-Wl,-s"]),
-    ],
-  };
-}
-
-/** Built where it is used, for this processor alone. */
-async function emulatedRecipe(debug: boolean): Promise<Recipe> {
-  const folders = [...SHARED, ...GPU, "cuda/emulation"];
-  const compiler = await findCompiler();
-  return {
-    compiler,
-    info: {
-      compiler: await compilerVersion(compiler),
-      cuda_toolkit: "",
-      architectures: ["native"],
-    },
-    sources: [
-      ...folders.flatMap((folder) => sourcesIn(folder, ".cpp")),
-      ...folders.flatMap((folder) => sourcesIn(folder, ".cu")),
-    ],
-    compileFlags: [
-      ...[...CXX_FLAGS, "-DM40_EMULATED", "-Wno-unknown-pragmas", "-march=native", "-g1"],
-      // To build it with -O2 would take longer than its tests then save.
-      ...["-O1", ...(debug ? [SANITIZE, "-fno-sanitize-recover=undefined"] : [])],
-    ],
-    languageFlags: (source) => [
-      ...["-x", "c++"],
-      ...(debug && extname(source) === ".cu" ? kernelSanitizerFlags(compiler) : []),
-    ],
-    linkFlags: [
-      ...["-shared", "-Wl,--exclude-libs,ALL", "-pthread", "-lm"],
-      ...(debug ? [SANITIZE] : ["-Wl,--no-undefined"]),
-    ],
-  };
-}
-
-/**
- * What makes the sanitized kernels, of which there are thousands, compile in two fifths of the time. Of what is left
- * out, reads and writes by wrong pointers are the address sanitizer's to find, and nothing in a kernel is virtual. Its
- * checks are calls, not inline, which makes the tests no slower.
- */
-function kernelSanitizerFlags(compiler: string): string[] {
-  return [
-    "-fno-sanitize=null,object-size,pointer-overflow,vptr",
-    ...(/clang/.test(compiler) ? [] : ["--param", "asan-instrumentation-with-call-threshold=0"]),
-  ];
-}
-
-async function cudaRecipe(debug: boolean, architectures: readonly string[]): Promise<Recipe> {
-  const toolkit: CudaToolkit = await findCudaToolkit();
-  const numbers = [...new Set(["52", ...architectures.map(architectureNumber)])];
-  const targets = [
-    ...numbers.map((n) => `-gencode=arch=compute_${n},code=sm_${n}`),
-    "-gencode=arch=compute_52,code=compute_52",
-  ];
-  const host = [...CXX_FLAGS.filter((flag) => !/^-(std|I)/.test(flag)), "-Wno-unknown-pragmas"];
-  return {
-    launcher: await sameAddresses(),
-    compiler: toolkit.nvcc,
-    info: {
-      compiler: await compilerVersion(toolkit.hostCompiler),
-      cuda_toolkit: toolkit.version,
-      architectures: [...numbers.map((n) => `sm_${n}`), "compute_52"],
-    },
-    environment: toolkit.environment,
-    elsewhere: true,
-    sources: [
-      ...SHARED.flatMap((folder) => sourcesIn(folder, ".cpp")),
-      ...[...SHARED, ...GPU].flatMap((folder) => sourcesIn(folder, ".cu")),
-    ],
-    compileFlags: [
-      ...["-ccbin", toolkit.hostCompiler, "-std=c++17", "-Icuda", ...targets],
-      ...(debug ? ["-O1", "-lineinfo", "-Xcompiler", "-g"] : ["-O3"]),
-      ...["-Xcompiler", host.join(",")],
-    ],
-    languageFlags: () => [],
-    temporaryFlags: (source, folder) => extname(source) === ".cu" ? sameNames(source, folder) : [],
-    linkFlags: [
-      ...["-ccbin", toolkit.hostCompiler, "-shared", "-cudart", "static", ...targets],
-      ...["-Xcompiler", PORTABLE_LINK_FLAGS.join(",")],
-      ...PORTABLE_LINKER_FLAGS.flatMap((flag) => ["-Xlinker", flag]),
-      // cuda/gpu/old_glibc.cu says why.
-      ...["-Xlinker", "--no-as-needed", ...OLD_LIBRARIES.map((name) => "-l:" + name)],
-      ...(debug ? [] : ["-Xlinker", "-s"]),
-    ],
-  };
-}
-
-/** "61" of "sm_61". */
-function architectureNumber(name: string): string {
-  const match = name.match(/^sm_(\d+)$/);
-  if (match === null || Number(match[1]) < 52) {
-    throw new BuildError(`unknown architecture ${name}; wanted sm_52 or newer, as in --arch sm_61`);
-  }
-  return match[1];
-}
-
-/** The sources of a folder, by their paths from the root, in the order of their names. */
-function sourcesIn(folder: string, extension: string): string[] {
-  return [...Deno.readDirSync(join(ROOT, folder))]
-    .filter((entry) => entry.isFile && extname(entry.name) === extension)
-    .map((entry) => join(folder, entry.name))
-    .sort();
-}
-
-/** Flags that a source asks for in its first line: `// flags: -mavx2 -mfma`. */
-function flagsOf(source: string): string[] {
-  const [first] = Deno.readTextFileSync(join(ROOT, source)).split("\n", 1);
-  const flags = first.match(/^\/\/ flags: (.+)$/);
-  if (flags === null || Deno.build.arch !== "x86_64") return [];
-  return flags[1].trim().split(/\s+/);
-}
-
-async function findCompiler(): Promise<string> {
-  const asked = Deno.env.get("CXX");
-  const candidates = asked ? [asked] : ["g++", "clang++", "c++"];
-  for (const compiler of candidates) {
-    try {
-      const { success } = await new Deno.Command(compiler, {
-        args: ["--version"],
-        stdout: "null",
-        stderr: "null",
-      }).output();
-      if (success) return compiler;
-    } catch (error) {
-      if (!(error instanceof Deno.errors.NotFound)) throw error;
-    }
-  }
-  throw new BuildError(
-    `no C++ compiler was found; tried ${candidates.join(", ")}. Install g++ or clang++ ` +
-      `(Debian: apt install g++), or name one in CXX.`,
-  );
-}
 
 async function run(
   command: string,
@@ -358,11 +186,11 @@ async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<voi
 async function main(): Promise<number> {
   const args = parseArgs(Deno.args, {
     string: ["target", "arch"],
-    boolean: ["debug", "force"],
+    boolean: ["debug", "force", "this-processor"],
     default: { target: "cpu" },
     unknown: (argument) => {
       throw new BuildError(
-        `unknown argument ${argument}; wanted --target, --arch, --debug or --force`,
+        `unknown argument ${argument}; wanted --target, --arch, --debug, --force or --this-processor`,
       );
     },
   });
@@ -372,10 +200,14 @@ async function main(): Promise<number> {
   if (args.arch && args.target !== "cuda") {
     throw new BuildError(`--arch ${args.arch} is for --target cuda; got --target ${args.target}`);
   }
+  if (args["this-processor"] && args.target !== "cpu") {
+    throw new BuildError(`--this-processor is for --target cpu; got --target ${args.target}`);
+  }
   const { path, compiled } = await buildKernels({
     target: args.target,
     debug: args.debug,
     force: args.force,
+    thisProcessor: args["this-processor"],
     architectures: args.arch ? args.arch.split(",") : [],
     log: console.log,
   });

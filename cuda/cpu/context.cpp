@@ -22,8 +22,13 @@ const m40::reference::Kernels& choose_kernels(const char (&name)[32]) {
   const m40::reference::Kernels* kernels = m40::reference::kernels_by_name(name);
   if (kernels != nullptr) return *kernels;
   const m40::reference::Kernels* best = m40::reference::kernels_by_name("");
-  fail(M40_UNSUPPORTED, "instruction set \"%s\": this processor or this build lacks it; the best it has is \"%s\"", name,
-       best == nullptr ? "none" : best->name);
+  const std::string built = m40::reference::kernels_in_build();
+  if (best == nullptr) {
+    fail(M40_UNSUPPORTED, "this library was built for processors with %s, which this one lacks; build it here: deno task build",
+         built.c_str());
+  }
+  fail(M40_UNSUPPORTED, "instruction set \"%s\": this processor or this build lacks it (built: %s); the best that both have is \"%s\"",
+       name, built.c_str(), best->name);
 }
 
 }  // namespace

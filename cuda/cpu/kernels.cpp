@@ -3,25 +3,34 @@
 
 #include <string.h>
 
+#include <string>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
 namespace m40::reference {
 
-extern const Kernels kernels_baseline;
+// A build for one processor leaves out those that it does not run: their addresses are null.
+#define M40_WEAK __attribute__((weak, visibility("hidden")))
+extern const Kernels kernels_baseline M40_WEAK;
 #if defined(__x86_64__)
-extern const Kernels kernels_avx, kernels_avx2, kernels_avx512;
+extern const Kernels kernels_avx M40_WEAK, kernels_avx2 M40_WEAK, kernels_avx512 M40_WEAK;
 #endif
 
 namespace {
 
+struct InstructionSet {
+  const char* name;
+  const Kernels* kernels;  // nullptr where the build lacks it
+};
+
 // Best first.
-const Kernels* const kInstructionSets[] = {
+const InstructionSet kInstructionSets[] = {
 #if defined(__x86_64__)
-    &kernels_avx512, &kernels_avx2, &kernels_avx,
+    {"avx512", &kernels_avx512}, {"avx2", &kernels_avx2}, {"avx", &kernels_avx},
 #endif
-    &kernels_baseline,
+    {"baseline", &kernels_baseline},
 };
 
 #if defined(__x86_64__)
@@ -32,7 +41,7 @@ bool has_f16c() {
 }
 #endif
 
-bool is_available(const Kernels* kernels) {
+bool processor_has(const Kernels* kernels) {
 #if defined(__x86_64__)
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   if (kernels == &kernels_avx) return __builtin_cpu_supports("avx");
@@ -48,10 +57,19 @@ bool is_available(const Kernels* kernels) {
 }  // namespace
 
 const Kernels* kernels_by_name(const char* name) {
-  for (const Kernels* kernels : kInstructionSets) {
-    if ((name[0] == 0 || strcmp(name, kernels->name) == 0) && is_available(kernels)) return kernels;
+  for (const InstructionSet& set : kInstructionSets) {
+    const bool wanted = name[0] == 0 || strcmp(name, set.name) == 0;
+    if (wanted && set.kernels != nullptr && processor_has(set.kernels)) return set.kernels;
   }
   return nullptr;
+}
+
+std::string kernels_in_build() {
+  std::string names;
+  for (const InstructionSet& set : kInstructionSets) {
+    if (set.kernels != nullptr) names += (names.empty() ? "" : ", ") + std::string(set.name);
+  }
+  return names;
 }
 
 size_t scratch_floats(size_t) { return kScratchFloats; }

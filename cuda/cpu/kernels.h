@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <string>
+
 namespace m40::reference {
 
 // The functions of one instruction set. None of them allocates, throws or keeps state.
@@ -51,6 +53,8 @@ size_t scratch_floats(size_t columns);
 // The functions of the instruction set of that name, "" for the best that this processor has; nullptr where
 // the processor or the build lacks it.
 const Kernels* kernels_by_name(const char* name);
+// The names of those that this build has, whatever the processor: "avx2, baseline".
+std::string kernels_in_build();
 
 float half_to_float(uint16_t half);
 uint16_t float_to_half(float value);  // to nearest, ties to even

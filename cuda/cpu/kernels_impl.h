@@ -16,10 +16,16 @@ namespace {
 
 // ---- unpacking --------------------------------------------------------------------------------------
 
-// Groups of 32 weights that are unrolled: all of a block, so that the compiler knows where each group lies in it. In
-// narrow vectors that is too much code; two, so that it knows low from high halves.
+// Groups of 32 weights that are unrolled: all of a block, so that the compiler knows where each group lies in it. Where
+// integers have four lanes that is too much code, which takes long to compile and runs no faster: two, so that it knows low
+// from high halves.
+#if defined(__AVX2__)
+constexpr bool kWholeBlocks = true;
+#else
+constexpr bool kWholeBlocks = false;
+#endif
 template <class Format>
-constexpr int kSteps = Format::kWeights / 32 < 2 || kLanes >= 8 ? Format::kWeights / 32 : 2;
+constexpr int kSteps = Format::kWeights / 32 < 2 || kWholeBlocks ? Format::kWeights / 32 : 2;
 
 template <class Format>
 void unpack(const uint8_t* blocks, size_t n_blocks, float* values) {

@@ -24,7 +24,7 @@
 #define __host__
 #define __constant__
 #define __shared__ static
-#define __forceinline__ inline __attribute__((always_inline))
+#define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 

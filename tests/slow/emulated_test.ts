@@ -11,7 +11,7 @@ import { ENGINE_SUITE, SUITE } from "../fixtures/suite.ts";
 
 /**
  * Those whose kernels' threads exchange most are run from the last thread to the first, too: without the
- * sanitizers, which see to every access in the other order. Most of them are in ../emulated_test.ts, which does nothing
+ * sanitizers, which see to every access in the other order. Most of them are in emulated_reverse_test.ts, which does nothing
  * else; these take longer. The one that takes longest comes first, so that no processor has nothing to do in the end.
  */
 const REVERSED = [

@@ -73,7 +73,7 @@ export async function makeRoot(machine: Machine): Promise<string> {
 
 /**
  * Has this process, and those that it starts, take the emulated device for the GPU, and its management library for the
- * driver's. Every test of the process sees that: a file that does so is run in one of its own (doctor_test.ts).
+ * driver's. Every test of the process sees that: a file that does so is run in one of its own (tests/slow/doctor_emulated_test.ts).
  *
  * @returns Environment variables, set here already.
  */

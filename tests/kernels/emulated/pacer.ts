@@ -1,4 +1,4 @@
-/** A card that is too hot, and one that is not. Run by doctor_test.ts, in a process of its own. */
+/** A card that is too hot, and one that is not. Run by slow/doctor_emulated_test.ts, in a process of its own. */
 import { assertEquals } from "@std/assert";
 import { Engine } from "../../../engine/mod.ts";
 import { TINY } from "../../fixtures/cli_program.ts";

@@ -1,4 +1,4 @@
-/** `m40 bench --power` on an emulated card. Run by doctor_test.ts, in a process of its own. */
+/** `m40 bench --power` on an emulated card. Run by slow/doctor_emulated_test.ts, in a process of its own. */
 import { assert, assertAlmostEquals, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
 import { Home, m40, startM40, TINY } from "../../fixtures/cli_program.ts";

@@ -19,6 +19,6 @@ async function environment(): Promise<Record<string, string>> {
   return {};
 }
 
-// One at a time: other files of tests run meanwhile.
-const files = new TestFiles(environment(), 1);
+/** As many at a time as there are processors. */
+const files = new TestFiles(environment(), navigator.hardwareConcurrency);
 for (const file of FILES) files.test("doctor", file);

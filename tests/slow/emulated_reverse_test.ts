@@ -3,9 +3,9 @@ import { fromFileUrl } from "@std/path";
 import { buildKernels } from "../../build_kernels.ts";
 import { REVERSE, TestFiles } from "../fixtures/test_files.ts";
 
-// Every kernel of the GPU in a small shape, without a GPU and in the time that somebody waits: the CUDA sources,
-// built for the CPU without sanitizers, and threads run from the last to the first. All shapes, with the sanitizers
-// and from the first thread to the last: slow/emulated_test.ts.
+// Every kernel of the GPU in a small shape, without a GPU: the CUDA sources, built for the CPU without sanitizers, and
+// threads run from the last to the first. Whoever changes a kernel runs this file first: it takes two minutes. All
+// shapes, with the sanitizers and from the first thread to the last: emulated_test.ts.
 
 const OPS = fromFileUrl(new URL("../../cuda/ops", import.meta.url));
 
@@ -43,8 +43,8 @@ async function environment(): Promise<Record<string, string>> {
   };
 }
 
-// One at a time: other files of tests run meanwhile.
-const files = new TestFiles(environment(), 1);
+/** As many at a time as there are processors. */
+const files = new TestFiles(environment(), navigator.hardwareConcurrency);
 for (const file of FILES) files.test("emulated kernels, threads in reverse", file);
 
 /** The names of kernels in a text, without their template arguments. */
