@@ -1,4 +1,4 @@
-/** What a step was, for those who keep count. */
+/** The figures of one step. */
 export interface StepReport {
   /** Tokens of prompts, and those that were computed again. */
   readonly promptTokens: number;
@@ -16,7 +16,7 @@ export interface StepReport {
 export interface SchedulerStatus {
   readonly running: number;
   readonly waiting: number;
-  /** Of those waiting, the ones that had begun and gave way to others. */
+  /** How many of the waiting ones are preempted. */
   readonly preempted: number;
   /** The device's error, where it was lost. */
   readonly failed?: string;

@@ -29,14 +29,14 @@ import { beginTurn, endTurn, stepOf, type Turn } from "./steps/turn.ts";
 const LEAST_CHUNK_TOKENS = 16;
 
 /**
- * Decides who computes what in the next step.
+ * Decides what the next step computes.
  *
- * Every step takes one token of each sequence that decodes, with guesses of the tokens after it where there
- * are some, and chunks of prompts up to a budget, first come, first served; {@link Roster} says who is let
- * in and who gives way. What a step has sampled is delivered while the next one runs.
+ * Every step takes one token of each decoding sequence, guesses of the tokens after it, and chunks of prompts
+ * up to a budget, first come, first served. {@link Roster} admits and preempts. Sampled tokens are delivered
+ * while the next step runs.
  *
- * A device of several stages computes several steps at a time: each takes its share of the sequences, none that is in
- * another. One with two lanes ({@link Lane}) computes a step of each at a time.
+ * A device of several stages computes several steps at a time, each with its share of the sequences. A device
+ * with two lanes ({@link Lane}) computes a step of each at a time.
  */
 export class Scheduler implements SequenceQueue {
   /** Sums since the start. */
@@ -167,7 +167,7 @@ export class Scheduler implements SequenceQueue {
     this.start();
   }
 
-  /** Takes sequences that have arrived, and waited, elsewhere. The device must not be lost. */
+  /** Takes sequences that arrived at another scheduler and migrate here. The device must not be lost. */
   take(sequences: readonly Sequence[]): void {
     for (const sequence of sequences) this.roster.receive(sequence);
     this.start();
@@ -176,7 +176,7 @@ export class Scheduler implements SequenceQueue {
   /** Tokens of prompts that the next step computes at most. */
   get promptBudget(): number {
     const { stepTokens, lanes } = this.options;
-    // Prompts are computed beside those who decode.
+    // Prompts do not delay decoding there.
     if (lanes) return stepTokens;
     const delaysOthers = this.roster.running.some((one) => one.samplesNext);
     return delaysOthers ? Math.min(this.chunks.tokens, stepTokens) : stepTokens;
@@ -193,7 +193,7 @@ export class Scheduler implements SequenceQueue {
     this.notice();
   }
 
-  /** Somebody else wants the device: it is free again after the step that it computes, or the next one. */
+  /** Another user wants the device: it is free again after the current step, or the next one. */
   endRunSoon(): void {
     this.runs.endRunSoon();
   }
@@ -240,7 +240,7 @@ export class Scheduler implements SequenceQueue {
           this.deliveries.deliver();
           this.counts.restedMs += await this.rests.before(loop);
         }
-        // Who asks for the device from now on has it after this step.
+        // Requests for the device from now on are served after this step.
         if (this.lanes[loop] !== "prompts") this.runs.relax();
         const step = await withDevice(() => this.step(seen, this.lanes[loop]));
         if (step.time) this.rests?.take(loop, step.time);
@@ -251,7 +251,7 @@ export class Scheduler implements SequenceQueue {
       }
       this.deliveries.deliver();
       this.underWay.pause();
-      // Of two lanes, one may be about to begin with those whom the other has left.
+      // Of two lanes, one may be about to begin with sequences that the other has left.
       const { waiting, running } = this.roster;
       const others = waiting.length + this.underWay.size +
         (this.options.lanes ? running.length : 0);
@@ -261,7 +261,7 @@ export class Scheduler implements SequenceQueue {
     this.loops[loop] = undefined;
   }
 
-  /** Something has changed that lets those go on who could not. */
+  /** Something has changed that lets waiting sequences go on. */
   private notice(): void {
     this.changes.note();
     this.options.onChange?.();
@@ -270,7 +270,7 @@ export class Scheduler implements SequenceQueue {
   /**
    * Runs a step.
    *
-   * @param seen Is told after how many changes it was decided.
+   * @param seen Receives the number of changes before the decision.
    */
   private async step(seen: { changes: number }, lane?: Lane): Promise<StepTaken> {
     const { turns, step, run } = await this.betweenDecisions(() => this.begin(seen, lane));
@@ -321,13 +321,13 @@ export class Scheduler implements SequenceQueue {
     return { tookPart: true, time: { milliseconds, end } };
   }
 
-  /** Decides on a step, and gives it to the device; there is no result where nobody takes part in it any more. */
+  /** Decides on a step and gives it to the device. There is no result where no sequence takes part any more. */
   private async begin(seen: { changes: number }, lane?: Lane): Promise<StepBegun> {
     const late = lane === "prompts" ? [] : this.roster.running.filter((one) => !this.proceeds(one));
     if (late.length > 0) await this.proceed(late);
     const scheduled = this.planner.plan(lane);
     const steps = lane !== "prompts" && this.underWay.size === 0 ? this.runs.plan(scheduled) : 1;
-    // What was given back in deciding that helps nobody.
+    // Blocks released by this decision do not help waiting sequences.
     seen.changes = this.changes.count;
     for (const turn of scheduled) beginTurn(turn);
     let turns = scheduled;
@@ -358,7 +358,7 @@ export class Scheduler implements SequenceQueue {
     return { turns, step, run };
   }
 
-  /** Finds out what those may sample of whom that takes long, in turn with others. */
+  /** Does the long preparations of these sequences' sampling, and yields to other work between the parts. */
   private async proceed(sequences: readonly Sequence[]): Promise<void> {
     const turns = new Turns();
     for (const sequence of sequences) {
@@ -366,7 +366,7 @@ export class Scheduler implements SequenceQueue {
     }
   }
 
-  /** Finds out a part of what a sequence may sample in the next step; whether nothing of it is left. */
+  /** Does a part of the preparation of a sequence's sampling. Returns whether nothing is left. */
   private proceeds(sequence: Sequence): boolean {
     try {
       return !sequence.runs || !sequence.samplesNext || !sequence.canBegin || sequence.proceed();
@@ -397,13 +397,13 @@ export class Scheduler implements SequenceQueue {
     return possible;
   }
 
-  /** Nothing comes of a sequence any more; its listener is told at once. */
+  /** Ends a sequence and notifies its listener at once. */
   private end(sequence: Sequence, error?: unknown): void {
     if (sequence.state !== "finished") this.roster.finish(sequence);
     this.deliveries.notifyEnd(sequence, error);
   }
 
-  /** Nothing comes of anybody any more; if the device is lost, of nobody who comes either. */
+  /** Ends all sequences. If the device is lost, later ones fail too. */
   private fail(error: unknown): void {
     const known = asM40Error(error);
     if (isDeviceLoss(known)) this.failure ??= this.lost(known);
@@ -413,12 +413,12 @@ export class Scheduler implements SequenceQueue {
     this.notice();
   }
 
-  /** The device is lost: some of its sequences may go elsewhere. */
+  /** The device is lost: some of its sequences may migrate. */
   private lost(known: M40Error): M40Error {
     const { name, onLoss } = this.options;
     const error = name === undefined ? known : new M40Error("device", `${name}: ${known.message}`);
     if (onLoss === undefined) return error;
-    // What was sampled belongs to those who go on from there.
+    // Sampled tokens are delivered first: migrated sequences continue after them.
     this.deliveries.deliver();
     const migrate = (sequence: Sequence) => this.roster.migrate(sequence);
     onLoss({ error, sequences: this.sequences(), migrate });
@@ -426,7 +426,7 @@ export class Scheduler implements SequenceQueue {
   }
 }
 
-/** Who was to take part in a step, and the step, where somebody does. */
+/** The planned turns of a step, and the step, if any takes part. */
 interface StepBegun {
   readonly turns: readonly Turn[];
   readonly step?: StepUnderWay;
@@ -434,7 +434,7 @@ interface StepBegun {
   readonly run?: RunUnderWay;
 }
 
-/** A step that is over, if anybody took part in it: how long it took, and when it ended. */
+/** A step that has ended: whether any sequence took part, how long it took, and when it ended. */
 interface StepTaken {
   readonly tookPart: boolean;
   readonly time?: StepTime;

@@ -17,7 +17,7 @@ export const DEFAULT_PREFILL_SHARE = 0.5;
  * was answered before it was asked is certain to be found.
  */
 export interface SchedulerDevice extends KvBlockMover, SlotMover {
-  /** @param place Where it is computed, of a device with two lanes: in each of them one step at a time. */
+  /** @param place The lane of a device with two: each computes one step at a time. */
   step(sequences: readonly StepSequence[], place?: StepPlace): Promise<StepResult>;
   /** Where it can go from step to step by itself, in the lane "decode" where it has two: see `DeviceProgram.run`. */
   run?(
@@ -30,20 +30,20 @@ export interface SchedulerDevice extends KvBlockMover, SlotMover {
   wantsSteps?(rows: number): boolean;
 }
 
-/** A device was lost; what its scheduler had to do is told with it. */
+/** The loss of a device, with the sequences of its scheduler. */
 export interface SchedulerLoss {
   readonly error: M40Error;
   /** Whom nothing more comes of here, in the order of their arrival. */
   readonly sequences: readonly Sequence[];
-  /** Has one of them go elsewhere; what is not let go ends with the error. */
+  /** Lets one of them migrate; the others end with the error. */
   readonly migrate: (sequence: Sequence) => void;
 }
 
-/** Limits of a `Scheduler`, and what it tells to whom. */
+/** Limits of a `Scheduler`, and its callbacks. */
 export interface SchedulerOptions {
   /** Sequences that run at the same time. */
   readonly maxRunning: number;
-  /** Sequences that may wait for a place. */
+  /** Sequences that may wait. */
   readonly maxWaiting: number;
   /** Tokens of one step at most. */
   readonly stepTokens: number;
@@ -66,36 +66,36 @@ export interface SchedulerOptions {
   /** The numbers of tokens, rising, that the device computes at a time; default any. */
   readonly tileTokens?: readonly number[];
   /**
-   * Where given, tokens that are certain and guesses are computed beside others only as far as that makes the time of
-   * a row less, as measured; else all of them are.
+   * Where given, certain and guessed tokens are computed only as far as they reduce the measured time of a
+   * row. Without it, all of them are.
    */
   readonly rowTimes?: RowTimes;
-  /** Where sequences that give way keep their KV blocks; without it they are computed again. */
+  /** Where preempted sequences keep their KV blocks; without it they are recomputed. */
   readonly host?: HostKvBlocks;
   /** Where they keep their states, of a model that has some. */
   readonly hostStates?: HostKvBlocks;
   /** Where KV blocks of prefixes outlive this scheduler. */
   readonly disk?: DiskKvBlocks;
   /**
-   * Runs a step when nobody uses the device but other steps; default: nobody else does. Whoever else uses it, and whoever
-   * writes to KV blocks, must be alone: those that a step was decided to give up are anybody's at once, and may yet have to
-   * be saved.
+   * Runs a step while only other steps use the device; default: nothing else uses it. Other users, and all
+   * that write to KV blocks, need the device for themselves: a step's decision may release blocks that are
+   * yet to be saved.
    */
   readonly withDevice?: <T>(work: () => Promise<T>) => Promise<T>;
   /**
-   * Waits between steps where the device is to rest. It is told how long the last step took and what has gone since
-   * then, and answers how long it has waited, in milliseconds.
+   * Waits between steps where the device is to pause. It gets the time of the last step and the idle time
+   * since, and resolves to how long it waited, all in milliseconds.
    */
   readonly rest?: (stepMs: number, idleMs: number) => Promise<number>;
-  /** What the device is called, where there are several: how it was lost is told with it. */
+  /** The device's name, where there are several: the error of its loss contains it. */
   readonly name?: string;
-  /** Told when something has changed that may let others in. */
+  /** Called when something has changed that may admit other sequences. */
   readonly onChange?: () => void;
-  /** Told, once, that the device is lost. */
+  /** Called once, when the device is lost. */
   readonly onLoss?: (loss: SchedulerLoss) => void;
-  /** Told of every step. */
+  /** Called after every step. */
   readonly onStep?: (report: StepReport) => void;
-  /** Told what `onStep` threw, and listeners when they were told of the end. */
+  /** Receives what `onStep` threw, or a listener at its end. */
   readonly onListenerError?: (error: unknown) => void;
   /** The time in milliseconds, rising; default `performance.now`. */
   readonly now?: () => number;

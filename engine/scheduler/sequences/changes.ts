@@ -1,4 +1,4 @@
-/** What could let somebody take part in a step has changed: how often, and who waits for that. */
+/** Counts the changes that could let another sequence take part in a step, and wakes what waits for one. */
 export class Changes {
   private waiters: (() => void)[] = [];
   private changes = 0;

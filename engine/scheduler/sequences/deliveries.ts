@@ -2,7 +2,7 @@ import type { Sample } from "../../device/mod.ts";
 import { asM40Error } from "../../errors.ts";
 import type { Sequence } from "./sequence.ts";
 
-/** What a listener is told: a sampled token, or that nothing more comes. */
+/** What a listener receives: a sampled token, or the end. */
 interface Delivery {
   readonly sequence: Sequence;
   readonly sample?: Sample;
@@ -11,15 +11,15 @@ interface Delivery {
 }
 
 /**
- * What listeners are to be told, in order. They are told while the device computes; what one of them throws
- * concerns nobody else.
+ * What listeners are yet to receive, in order. Delivery runs while the device computes. What a listener
+ * throws concerns no other sequence.
  */
 export class Deliveries {
   private queue: Delivery[] = [];
 
   /**
-   * @param finish Ends a sequence that its listener wants no more of, or that failed.
-   * @param onError Told what a listener threw when it was told of the end.
+   * @param finish Ends a sequence whose listener wants no more, or that failed.
+   * @param onError Receives what a listener threw at the end.
    */
   constructor(
     private readonly finish: (sequence: Sequence, error?: unknown) => void,
@@ -35,12 +35,12 @@ export class Deliveries {
     this.queue.push({ sequence, sample });
   }
 
-  /** Nothing more comes of a sequence; its listener is told after what was sampled. */
+  /** A sequence has ended. Its listener is notified after the tokens sampled before. */
   addEnd(sequence: Sequence, error?: unknown): void {
     this.queue.push({ sequence, error });
   }
 
-  /** Tells the listeners. */
+  /** Notifies the listeners. */
   deliver(): void {
     const queue = this.queue;
     this.queue = [];
@@ -50,7 +50,7 @@ export class Deliveries {
     }
   }
 
-  /** Tells a listener of the end at once; what was sampled and not delivered is dropped. */
+  /** Notifies a listener of the end at once. Undelivered tokens are dropped. */
   notifyEnd(sequence: Sequence, error?: unknown): void {
     try {
       sequence.notifyEnd(error);
@@ -61,7 +61,7 @@ export class Deliveries {
 
   private notify(sequence: Sequence, sample: Sample): void {
     try {
-      // More may have been sampled, and its end with it.
+      // Later tokens, and the end, may be queued already.
       if (!sequence.notify(sample)) this.finish(sequence);
     } catch (error) {
       this.finish(sequence, asM40Error(error));

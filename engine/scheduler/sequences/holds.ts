@@ -1,7 +1,7 @@
-/** How many steps that are not over use each KV block, or each slot; and which of them nobody else has any more. */
+/** How many unfinished steps use each KV block or slot, and which of them have lost their owner meanwhile. */
 export class Holds {
   private readonly counts: Uint32Array;
-  /** Those that were given up meanwhile: they are to be had when the last step is over. */
+  /** Those without an owner: they become free when the last step that uses them ends. */
   private readonly givenUp = new Set<number>();
 
   /** @param size How many there are. */
@@ -9,7 +9,7 @@ export class Holds {
     this.counts = new Uint32Array(size);
   }
 
-  /** How many will be to be had when the steps are over that are under way. */
+  /** How many become free when the running steps end. */
   get coming(): number {
     return this.givenUp.size;
   }
@@ -19,24 +19,24 @@ export class Holds {
     return this.counts[one] > 0;
   }
 
-  /** A step uses them. */
+  /** Counts a step that uses them. */
   add(used: readonly number[]): void {
     for (const one of used) this.counts[one]++;
   }
 
-  /** Nobody has it any more; whether it has to wait for a step. */
+  /** Its owner releases it. Returns whether it must wait for a step before it is free. */
   giveUp(one: number): boolean {
     if (this.counts[one] === 0) return false;
     this.givenUp.add(one);
     return true;
   }
 
-  /** Somebody has it again. */
+  /** It has an owner again. */
   takeBack(one: number): void {
     this.givenUp.delete(one);
   }
 
-  /** A step is over; gives those that were given up and that no step uses any more. */
+  /** A step has ended. Returns those that have neither an owner nor a step any more. */
   remove(used: readonly number[]): number[] {
     const free: number[] = [];
     for (const one of used) {

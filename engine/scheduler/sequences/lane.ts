@@ -1,7 +1,7 @@
 /**
- * Which of two lanes a step is for, of a device that computes prompts beside decoding: steps of one lane follow each other,
- * those of the other are computed at the same time. In the lane "decode" are those who sample a token in every step, in
- * "prompts" all others, until they do.
+ * One of two lanes of a device that computes prompts concurrently with decoding. Steps of one lane follow
+ * each other; steps of the two overlap. Sequences that sample a token in every step are in "decode", all
+ * others in "prompts" until they do.
  */
 export type Lane = "decode" | "prompts";
 
@@ -12,13 +12,13 @@ export interface StepPlace {
   readonly share: number;
 }
 
-/** What a scheduler is told of a device with two lanes. */
+/** Options of a scheduler whose device has two lanes. */
 export interface LaneOptions {
   /** Tokens of a step of the lane "decode", and its outputs, at most: one of each sequence, and guesses. */
   readonly decodeTokens: number;
   /**
-   * The share of the places for thread blocks that prompts take while somebody decodes, above 0 to 1. When nobody does,
-   * they take all.
+   * The share of the slots for thread blocks that prompts take while sequences decode, above 0 to 1.
+   * Otherwise they take all.
    */
   readonly prefillShare: number;
 }

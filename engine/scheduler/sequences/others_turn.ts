@@ -1,6 +1,6 @@
 /**
- * Lets others have their turn of a thread that one has work for all the time: who waits for a step's result, say. A timer
- * of no time does so as well, but takes two milliseconds, and an immediate callback keeps results waiting.
+ * Yields the thread to other work, such as handling a step's result. A timer of 0 ms takes two milliseconds,
+ * and an immediate callback delays results.
  */
 export class OthersTurn {
   private readonly channel = new MessageChannel();

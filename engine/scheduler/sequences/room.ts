@@ -6,7 +6,7 @@ import type { Sequence } from "./sequence.ts";
 
 /** What a scheduler has to do. */
 export interface SchedulerLoad {
-  /** Sequences that run, and those that were given to it and are not let in yet. */
+  /** Running sequences, and those that are not admitted yet. */
   readonly sequences: number;
   /** Their tokens that no step has begun to compute, those that are sampled one a step left out. */
   readonly promptTokens: number;
@@ -14,13 +14,13 @@ export interface SchedulerLoad {
 
 /** What a scheduler could do with a sequence that came now. */
 export interface SchedulerOffer extends SchedulerLoad {
-  /** Whether there are places, KV blocks and a state for it and those that come with it. */
+  /** Whether it and those that come with it could run now: slots, KV blocks and states are free. */
   readonly hasRoom: boolean;
   /** Its tokens that need not be computed, because their K and V are in the KV cache. */
   readonly cachedTokens: number;
 }
 
-/** How full a {@link Roster} is, for who chooses among several. It changes nothing. */
+/** How full a {@link Roster} is, for the choice among several. It changes nothing. */
 export class Room {
   constructor(
     private readonly roster: Roster,
@@ -56,7 +56,7 @@ export class Room {
 
   /**
    * @param count How many come together, all with the same prompt.
-   * @param match What was found of it before; it is brought up to date, where there is a place.
+   * @param match An earlier match of it, which is updated where it could run.
    */
   offer(sequence: Sequence, count: number, match: Match): SchedulerOffer {
     const load = this.load();
@@ -69,7 +69,7 @@ export class Room {
     };
   }
 
-  /** The KV blocks of its beginning that are there. */
+  /** The cached KV blocks of its prefix. */
   private find(sequence: Sequence, match: Match): readonly number[][] {
     const { kvBlockManager, roster } = this;
     if (sequence.computesAll) return kvBlockManager.layout.groups.map(() => []);
@@ -85,9 +85,9 @@ export class Room {
   private hasPlaces(count: number): boolean {
     const { roster: { running, waiting, preempted }, kvBlockManager: { slots } } = this;
     const there = running.length + waiting.length;
-    // Who is alone gets room; those with the same prompt may be more than can run.
+    // A lone request is admitted; sequences with the same prompt may be more than can run.
     if (there > 0 && there + count > this.maxRunning) return false;
-    // Who gave way comes first.
+    // Preempted sequences come first.
     return preempted === 0 && (slots === undefined || slots.free > waiting.length);
   }
 
@@ -101,7 +101,7 @@ export class Room {
     return own + followers + others + spare <= free;
   }
 
-  /** How many KV blocks one that waits to be let in will take. */
+  /** How many KV blocks a waiting sequence takes once it is admitted. */
   private kvBlocksOf({ leader, match, tokens }: Sequence): number {
     if (leader !== undefined) return this.kvBlockManager.layout.groups.length;
     const shared = match === undefined

@@ -10,11 +10,10 @@ import type { Sequence } from "./sequence.ts";
 import type { States } from "../kv_blocks/states.ts";
 
 /**
- * The sequences that run and those that wait, and the KV blocks and states that they hold: who is let in, who
- * gets KV blocks, and who gives way when there are none. It alone changes what state a sequence is in.
+ * The running and the waiting sequences, with their KV blocks and states. It admits and preempts, and it
+ * alone changes a sequence's state.
  *
- * First come, first served: the sequence that came last gives way, and comes back before anyone who came
- * after it.
+ * First come, first served: it preempts the newest sequence, which returns before any that came after it.
  */
 export class Roster {
   private waitingSequences: Sequence[] = [];
@@ -22,13 +21,13 @@ export class Roster {
   private arrivals = 0;
 
   /**
-   * @param moves Where it notes what has to be done to KV blocks before the next step.
+   * @param moves Collects the moves of KV blocks before the next step.
    * @param maxRunning Sequences that run at the same time.
    * @param stepTokens Tokens of one step at most.
-   * @param counts Where it adds what it does.
-   * @param host Where sequences that give way keep their KV blocks; without it they are computed again.
-   * @param fetches Brings KV blocks from disk for those who wait.
-   * @param states What sequences keep beside K and V, where they do.
+   * @param counts The sums that it updates.
+   * @param host Where preempted sequences keep their KV blocks; without it they are recomputed.
+   * @param fetches Reads KV blocks from disk for waiting sequences.
+   * @param states States next to K and V, of models that have them.
    */
   constructor(
     private readonly kvBlockManager: KvBlockManager,
@@ -51,7 +50,7 @@ export class Roster {
     return this.runningSequences;
   }
 
-  /** How many of those waiting had begun and gave way to others. */
+  /** How many of the waiting ones are preempted. */
   get preempted(): number {
     return this.waitingSequences.filter(({ state }) => state === "preempted").length;
   }
@@ -63,12 +62,12 @@ export class Roster {
     this.waitingSequences.push(sequence);
   }
 
-  /** A sequence that has waited elsewhere waits here from now on. */
+  /** Takes a sequence that has waited in another scheduler. */
   receive(sequence: Sequence): void {
     insert(this.waitingSequences, sequence);
   }
 
-  /** A sequence goes elsewhere: it has nothing here any more, and is computed again there, in the same way. */
+  /** A sequence migrates to another scheduler: it leaves everything here and is recomputed there in the same way. */
   migrate(sequence: Sequence): void {
     if (!remove(this.waitingSequences, sequence)) {
       remove(this.runningSequences, sequence);
@@ -77,15 +76,15 @@ export class Roster {
     this.releaseKvBlocks(sequence);
     this.dropSaved(sequence);
     this.fetches?.forget(sequence);
-    // Whom it follows may go another way.
+    // Its leader may migrate to another scheduler.
     sequence.leader = sequence.answered = undefined;
     sequence.leads = false;
     sequence.forgetComputed();
   }
 
   /**
-   * Lets the first of those waiting in, if there is a place and there are KV blocks. Those whose KV blocks come from
-   * disk hold nobody up, nor do those who gave way in the midst of a step that is not over.
+   * Admits the first waiting sequence, if a slot and KV blocks are free. It skips sequences that wait for KV
+   * blocks from disk, and those whose step still runs after they were preempted.
    */
   admit(now: number): Sequence | undefined {
     if (this.runningSequences.length >= this.maxRunning) return undefined;
@@ -124,7 +123,7 @@ export class Roster {
   }
 
   /**
-   * A sequence takes over KV blocks that hold its beginning, if there is room for the others that it needs, and
+   * A sequence shares the KV blocks of its cached prefix, if there is room for the others that it needs and
    * no more of them are on disk.
    */
   private takeOver(sequence: Sequence): boolean | "fetching" {
@@ -162,7 +161,7 @@ export class Roster {
     return true;
   }
 
-  /** How many KV blocks a sequence of so many tokens needs beside those that it shares. */
+  /** How many KV blocks a sequence of so many tokens needs in addition to the shared ones. */
   newKvBlocks(shared: readonly (readonly number[])[], tokens: number): number {
     const { layout, kvBlockTokens } = this.kvBlockManager;
     const all = Math.ceil(tokens / kvBlockTokens);
@@ -176,13 +175,13 @@ export class Roster {
     }, 0);
   }
 
-  /** Whether a sequence waits for more of its beginning from disk than {@link findPrefix} has found. */
+  /** Whether a sequence waits for more of its prefix from disk than {@link findPrefix} has found. */
   private awaitsKvBlocks(sequence: Sequence): boolean {
     if (sequence.computesAll) return false;
     return this.fetches?.awaits(sequence, sequence.match!, this.accepted(sequence)) ?? false;
   }
 
-  /** What a sequence can take over: who begins, what there is; who goes on, only what is as its own was before. */
+  /** Which cached blocks a sequence may share: a new one, any; a preempted one, only those computed like its own. */
   accepted(sequence: Sequence): undefined | ((index: number, rows: number) => boolean) {
     if (sequence.state === "waiting") return undefined;
     const { kvBlockTokens } = this.kvBlockManager;
@@ -190,7 +189,7 @@ export class Roster {
       promptRows === sequence.promptRows(index * kvBlockTokens, (index + 1) * kvBlockTokens);
   }
 
-  /** What is published. */
+  /** Finds the cached prefix. */
   private findPrefix(sequence: Sequence): CachedPrefix {
     const { kvBlockManager } = this;
     if (sequence.computesAll) {
@@ -213,15 +212,15 @@ export class Roster {
     });
   }
 
-  /** KV blocks that are left to those who run, one of each group each, before a new one may come in. */
+  /** KV blocks kept free for the running sequences, one of each group each, before another is admitted. */
   get spare(): number {
     return this.runningSequences.length * this.kvBlockManager.layout.groups.length;
   }
 
   /**
-   * Sees to it that a sequence can write its next `count` tokens and its state: gets KV blocks, and copies those
-   * that are shared. Where there are none, the youngest gives way (if `force`, which may be this one); where it takes
-   * part in another lane's step, that has to be over first, and the answer is false.
+   * Ensures that a sequence can write its next `count` tokens and its state: allocates KV blocks, and copies
+   * shared ones. Where none are free, `force` preempts the newest sequence, maybe this one. If that one takes
+   * part in another lane's step, the step must end first, and the result is false.
    *
    * @param guesses Whether some of the tokens may be wrong.
    */
@@ -250,7 +249,8 @@ export class Roster {
         fresh = this.kvBlockManager.allocate(needed);
         continue;
       }
-      // Who gives way in the midst of a step has KV blocks to give when it is over: nobody else has to before that.
+      // A sequence preempted during a step frees its KV blocks when the step ends. No other is preempted
+      // before.
       const { freeKvBlocks, holds } = this.kvBlockManager;
       if (holds.coming > 0 && needed <= freeKvBlocks + holds.coming) return false;
       if (!this.makeRoom(sequence)) return false;
@@ -269,7 +269,7 @@ export class Roster {
     return true;
   }
 
-  /** The youngest gives way to a sequence; whether that was another. */
+  /** Preempts the newest sequence. Returns whether it was another one. */
   private makeRoom(sequence: Sequence): boolean {
     const youngest = this.runningSequences[this.runningSequences.length - 1];
     this.preempt(youngest);
@@ -292,7 +292,7 @@ export class Roster {
     if (saved === undefined) this.forget(sequence);
   }
 
-  /** Those whose KV blocks were lost are computed again, and so are those who shared them. */
+  /** Recomputes the sequences that lost KV blocks, and those that share the lost ones. */
   recover(lost: LostKvBlocks): void {
     const sharing = this.runningSequences.filter(({ kvBlocks }) =>
       kvBlocks.some((own) => own.some((kvBlock) => lost.kvBlocks.has(kvBlock)))
@@ -325,8 +325,8 @@ export class Roster {
   }
 
   /**
-   * A step has computed so many more tokens of a sequence: others may take over the KV blocks that it filled,
-   * and those that its next tokens do not need are given back.
+   * A step has computed so many more tokens of a sequence. Publishes the KV blocks that it filled, and
+   * releases those that its next tokens do not need.
    */
   advance(sequence: Sequence, count: number): void {
     const before = sequence.computed;
@@ -425,7 +425,7 @@ function insert(list: Sequence[], sequence: Sequence): void {
   list.splice(place < 0 ? list.length : place, 0, sequence);
 }
 
-/** Takes a sequence out; the answer is whether it was there. */
+/** Removes a sequence. Returns whether the list had it. */
 function remove(list: Sequence[], sequence: Sequence): boolean {
   const place = list.indexOf(sequence);
   if (place >= 0) list.splice(place, 1);

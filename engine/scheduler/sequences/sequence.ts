@@ -5,15 +5,15 @@ import type { Prefix } from "../kv_blocks/prefix_tree.ts";
 import type { SavedKvBlocks } from "../kv_blocks/host_kv_blocks.ts";
 import { checkTransition, type SequenceState } from "./sequence_state.ts";
 
-/** Who is told what becomes of a sequence. What it throws ends its own sequence and no other. */
+/** Receives the tokens and the end of a sequence. What it throws ends this sequence and no other. */
 export interface SequenceListener {
   /** A token was sampled; the answer is whether the listener wants more. */
   accept(sample: Sample): boolean;
-  /** The sequence is complete, was cancelled, or failed with `error`: told once, and nothing comes after it. */
+  /** The sequence is complete, was cancelled, or failed with `error`. Called once, as the last call. */
   end(error?: unknown): void;
 }
 
-/** Hidden states that a sequence gives in the place of sampled tokens. */
+/** Hidden states that a sequence returns instead of sampled tokens. */
 export interface WantedHidden {
   /** Of which tokens of its prompt. */
   readonly of: "last" | "all";
@@ -26,7 +26,7 @@ export interface SequenceOptions extends SequenceSamplingOptions {
   /** How many tokens are sampled at most. */
   readonly maxTokens: number;
   readonly listener: SequenceListener;
-  /** A sequence with the same prompt, whose KV blocks are taken over when it has computed them. */
+  /** A sequence with the same prompt. This one takes over its KV blocks once they are computed. */
   readonly leader?: Sequence;
   /**
    * Guesses at most so many of the tokens that come after `tokens`. They are computed with the last token,
@@ -65,7 +65,7 @@ export class Sequence {
   readonly tokens: readonly number[];
   /** How many of the tokens have their K and V in its KV blocks. */
   computed = 0;
-  /** How many tokens of its prompt others had computed when it was first let in. */
+  /** How many tokens of its prompt came from the cache when it was first admitted. */
   cached = 0;
   /**
    * The KV blocks that it holds: of each group of layers one a KV block of tokens, in their order, `NO_KV_BLOCK`
@@ -73,11 +73,11 @@ export class Sequence {
    */
   kvBlocks: number[][] = [];
   /**
-   * What its published KV blocks stand for, each with those before it; see {@link KvBlockManager}. An undefined
-   * last one: no KV block from there on is published, as {@link KvBlockManager.publish} says.
+   * The prefixes of its published KV blocks, one each. An undefined last one: no block from there on is
+   * published; see {@link KvBlockManager.publish}.
    */
   prefixes: (Prefix | undefined)[] = [];
-  /** What is published of its beginning, as far as it was looked for while it waits. */
+  /** The cached prefix that was found while it waits. */
   match?: Match;
   /** The slot with its state after its computed tokens, where its model keeps states and any are computed. */
   slot?: number;
@@ -85,30 +85,30 @@ export class Sequence {
   nextSlot?: number;
   /** The slot that a run writes its state to behind the next KV block border, where the one there is kept. */
   laterSlot?: number;
-  /** The slot with its state before the last token of its prompt, which those whose leader it is begin with. */
+  /** The slot with its state before the last token of its prompt. Its followers start from it. */
   startSlot?: number;
-  /** The last prefix in its answer whose state is kept for those who go on from there. */
+  /** The last prefix in its answer whose state is kept, for prompts that continue the answer. */
   answered?: Prefix;
   /**
-   * How many tokens before the last are not computed, though it samples one in each step: those that were the
-   * only ones allowed and needed no step, and those that were taken in with a guess after them that was wrong,
-   * as a state is taken in with all guesses or none.
+   * How many tokens before the last are not computed, although it samples one in each step. Some were the
+   * only ones allowed and needed no step. Others were accepted with a wrong guess after them: a state covers
+   * all guesses or none.
    */
   uncomputed = 0;
   /** How many steps that are not over it takes part in, also where it runs no more. */
   stepsUnderWay = 0;
-  /** How many tokens those compute, as far as it has not given way meanwhile: its next part comes after them. */
+  /** How many tokens those compute, where it was not preempted meanwhile. Its next part follows them. */
   underWay = 0;
-  /** Its KV blocks in host memory, and its state there, while it has given way to others. */
+  /** Its KV blocks and its state in host memory, while it is preempted. */
   saved?: SavedKvBlocks;
   savedState?: SavedKvBlocks;
   /** When it arrived: what came earlier is served earlier. Set by the scheduler. */
   arrival = 0;
-  /** When that was, and when it was first let in, in milliseconds of `performance.now()`. */
+  /** When it arrived and when it was first admitted, in milliseconds of `performance.now()`. */
   arrivedAt = 0;
   admittedAt?: number;
   private current: SequenceState = "waiting";
-  /** Absent once it was told of the end. */
+  /** Absent once it was notified of the end. */
   private listener?: SequenceListener;
   /** Parts of the prompt, rising, that were taken over from sequences that had decoded them. */
   private decodedParts: { readonly start: number; readonly end: number }[] = [];
@@ -196,16 +196,16 @@ export class Sequence {
     return this.computesAll ? this.hiddenTaken - this.computed + outputs : Infinity;
   }
 
-  /** Whether it samples a token in each step: all but the last one sampled and those beside it are computed. */
+  /** Whether its next step samples a token: only the last token and the {@link uncomputed} ones are left. */
   get samplesNext(): boolean {
     return this.current === "decoding" &&
       this.tokens.length - this.computed === 1 + this.uncomputed;
   }
 
   /**
-   * The tokens that come next and are computed alike. What was sampled is computed as decode rows, also
-   * when it is computed again, and the prompt as prompt rows, except where it was taken over from a
-   * sequence that had decoded it: so each token's K and V have the same bits as before.
+   * The next tokens that are computed alike. Sampled tokens are decode rows, also when they are recomputed.
+   * The prompt consists of prompt rows, except where another sequence had decoded it. So the K and V of each
+   * token keep their bits.
    */
   nextRows(): Rows {
     const { begun, prompt } = this;
@@ -277,20 +277,20 @@ export class Sequence {
     return this.endTokens.has(sample.token) || this.sampled >= this.maxTokens;
   }
 
-  /** Whether the listener has been told of the end. */
+  /** Whether the listener was notified of the end. */
   get isOver(): boolean {
     return this.listener === undefined;
   }
 
-  /** Hands a token to the listener; the answer is whether it wants more. */
+  /** Passes a token to the listener. Returns whether it wants more. */
   notify(sample: Sample): boolean {
     return this.listener?.accept(sample) ?? false;
   }
 
-  /** Tells the listener of the end, if it has not been told. */
+  /** Notifies the listener of the end, once. */
   notifyEnd(error?: unknown): void {
     const { listener } = this;
-    // Let go of before it is told: it may throw, or ask for the end itself.
+    // Cleared first: the listener may throw, or cancel the sequence itself.
     this.listener = undefined;
     listener?.end(error);
   }

@@ -1,7 +1,7 @@
 import { M40Error } from "../../errors.ts";
 import type { Sequence } from "./sequence.ts";
 
-/** Where sequences are put to be computed: a scheduler, or what stands before several. */
+/** Where sequences are queued: a scheduler, or the queue before several. */
 export interface SequenceQueue {
   /**
    * Queues sequences, all or none.
@@ -10,7 +10,7 @@ export interface SequenceQueue {
    * fit, "invalid_request" where so many could not; "device" where the device was lost.
    */
   add(...sequences: Sequence[]): void;
-  /** Ends a sequence, wherever it is; its listener is told at once. */
+  /** Ends a sequence in any state and notifies its listener at once. */
   cancel(sequence: Sequence): void;
 }
 
@@ -36,7 +36,7 @@ export function assertQueueRoom(
   }
   const places = Math.max(0, maxRunning - running);
   if (count > maxWaiting + places - waiting) {
-    // Those who run from the next step on do not wait.
+    // Those that the next step admits do not wait.
     const queued = Math.max(0, waiting - places);
     throw new M40Error(
       "queue_full",

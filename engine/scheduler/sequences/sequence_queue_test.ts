@@ -1,4 +1,4 @@
-// What a request is told that finds no room in the queue.
+// The error of a request that finds the queue full.
 import { assertEquals, assertThrows } from "@std/assert";
 import { M40Error } from "../../errors.ts";
 import { assertQueueRoom } from "./sequence_queue.ts";

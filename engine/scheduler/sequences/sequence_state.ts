@@ -1,9 +1,8 @@
 import { M40Error } from "../../errors.ts";
 
 /**
- * Where a sequence stands: it waits for its first turn ("waiting"), computes its prompt ("prefilling"),
- * samples tokens ("decoding"), gave way to others and waits to go on ("preempted"), or nothing comes of it
- * any more ("finished").
+ * The state of a sequence: it waits to be admitted ("waiting"), computes its prompt ("prefilling"), samples
+ * tokens ("decoding"), was preempted and waits to go on ("preempted"), or has ended ("finished").
  */
 export type SequenceState = "waiting" | "prefilling" | "decoding" | "preempted" | "finished";
 

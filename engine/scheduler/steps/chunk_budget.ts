@@ -14,9 +14,9 @@ interface Measured {
 }
 
 /**
- * How many tokens of prompts a step may compute beside decoding sequences, so that these do not wait
- * longer than a set time for them. The time that chunks take is measured, and the number follows it: it
- * is not assumed that twice the tokens take twice the time, since few may cost as much as many.
+ * How many prompt tokens a step may compute together with decoding sequences, so that these wait no longer
+ * than a set time. The number follows the measured time of chunks: twice the tokens need not take twice the
+ * time.
  */
 export class ChunkBudget {
   private budget: number;
@@ -29,9 +29,9 @@ export class ChunkBudget {
    * @param chunkMs The longest that a chunk may delay a decoding sequence, in milliseconds.
    * @param stepTokens The most tokens of any step.
    * @param leastTokens The fewest tokens of a chunk, whatever they take.
-   * @param tileTokens The numbers of tokens, rising, that a device computes at a time: a chunk is made of
-   * the largest of them and at most one smaller, as anything between takes as long as the next larger one.
-   * Empty where any number is as good.
+   * @param tileTokens The rising numbers of tokens that a device computes at a time. A chunk consists of the
+   * largest and at most one smaller: sizes between take as long as the next larger one. Empty: any number is
+   * as good.
    */
   constructor(
     private readonly chunkMs: number,
@@ -56,7 +56,7 @@ export class ChunkBudget {
     }
     const others = decodeTokens > 0 ? Math.min(this.decodeMs, milliseconds) : 0;
     const took = Math.max(milliseconds - others, 0.001);
-    // A larger chunk, run when nobody waited for it, says nothing of one of this size.
+    // A larger chunk, run when no sequence waited, says nothing of this size.
     if (took > this.chunkMs && promptTokens > this.budget) return;
     if (took <= this.chunkMs && promptTokens < this.budget) return;
     const aim = AIM * this.chunkMs;

@@ -4,8 +4,8 @@ import type { Turn } from "./turn.ts";
 const LONGER_SHARE = 0.02;
 
 /**
- * How long steps take at least, by the last ones of as many rows. A step that took longer says little: its result may have
- * waited for who works beside it until the time that was expected, and would wait as long again.
+ * How long steps take at least, from the last ones with as many rows. A longer step says little: other work
+ * on the thread may have delayed its result until the expected time, and would do so again.
  */
 export class ExpectedTimes {
   /** Milliseconds by the rows of a step, those with prompts below 0: as many as a step can have rows. */

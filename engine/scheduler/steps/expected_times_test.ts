@@ -8,7 +8,7 @@ function turnsOf(rows: number, samplesNext = true): Turn[] {
   return [{ ...turn, count: rows - 1, samplesNext }, turn];
 }
 
-Deno.test("a step takes as long as others of as many rows, with prompts or without; of others nobody knows", () => {
+Deno.test("a step takes as long as others of as many rows, with prompts or without; others are unknown", () => {
   const times = new ExpectedTimes();
   times.observe(turnsOf(8), 20);
   times.observe(turnsOf(8, false), 30);
@@ -21,7 +21,7 @@ Deno.test("a step takes as long as others of as many rows, with prompts or witho
   assertEquals(times.of(guessed), 20);
 });
 
-Deno.test("steps that wait for who works until they are expected do not make themselves longer and longer", () => {
+Deno.test("steps that wait for work until they are expected to end do not make themselves longer and longer", () => {
   const times = new ExpectedTimes();
   times.observe(turnsOf(8), 20);
   for (let i = 0; i < 10; i++) {

@@ -111,7 +111,7 @@ export class Outcomes {
     if (sequence.left === 0) this.conclude(sequence);
   }
 
-  /** Nothing comes of a sequence any more; its listener is told after what was sampled. */
+  /** Ends a sequence. Its listener is notified after the tokens sampled before. */
   conclude(sequence: Sequence, error?: unknown): void {
     this.roster.finish(sequence);
     this.deliveries.addEnd(sequence, error);

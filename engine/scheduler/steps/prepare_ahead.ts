@@ -2,8 +2,8 @@ import { OthersTurn } from "../sequences/others_turn.ts";
 import type { Sequence } from "../sequences/sequence.ts";
 
 /**
- * How long sequences prepare, in milliseconds, before others have their turn; and where somebody waits for a result of
- * which it is not known when it comes.
+ * How long sequences prepare, in milliseconds, before they yield; the second where a result comes at an
+ * unknown time.
  */
 const TURN_MS = 1;
 const SHORT_TURN_MS = 0.25;
@@ -13,12 +13,12 @@ const QUIET_MS = 0.5;
 const LATE_MS = 0.5;
 
 /**
- * Has sequences do of the work to come what needs no device, each a part in turn, until nothing of it is left, or their
- * step is over. Shortly before a step's result is expected, theirs or another's, nothing is begun, so that it need not
- * wait; where it does not come then, work goes on.
+ * Lets sequences prepare their next tokens on the CPU while the device computes, each a part in turn, until
+ * all is done or the step ends. Shortly before any step's result is expected, it starts no part, so that the
+ * result need not wait. If the result is late, it goes on.
  *
  * @param step The step's result.
- * @param ends When the results of all steps under way are expected, by `now`; Infinity where nobody knows.
+ * @param ends When the results of all running steps are expected, by `now`; Infinity where unknown.
  * @param now The time in milliseconds.
  */
 export async function prepareAhead(

@@ -2,7 +2,7 @@ import type { StepReport } from "../report.ts";
 
 /** Steps of fewer tokens say little of how fast prompts are computed. */
 const LEAST_TOKENS = 32;
-/** How much the last measurement counts, beside those before it. */
+/** The weight of the last measurement in the average. */
 const WEIGHT = 0.3;
 
 /** How fast prompts are computed, and how fast KV blocks come from disk: as measured, unknown before that. */

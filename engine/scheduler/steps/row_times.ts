@@ -12,8 +12,8 @@ const FEW_STALE_STEPS = 32;
 const FIRST_TRIES = 4;
 const STEPS_A_TRY = 256;
 /**
- * What a row that a step could do without may take, as a share of what the others take. It brings less: whoever gets
- * ahead of those that began together leaves them to steps of fewer rows that take as long.
+ * The time that an optional row may take, as a share of what the others take. It gains less: sequences that
+ * get ahead of the others leave steps of fewer rows that take as long.
  */
 const MOST_SHARE = 0.8;
 
@@ -57,10 +57,9 @@ export class RowTimes {
   }
 
   /**
-   * Of the numbers of rows from `least` to `most`, the one with the least time a row among those whose rows beyond `least`
-   * are worth it; of two that are as good the smaller. A number that was not measured is now and then taken to cost what
-   * the nearest one does that was, so that it is tried where that is a smaller one, and the end of a group is found in a
-   * few steps; else what the next larger one does.
+   * The number of rows, from `least` to `most`, with the least time a row, if its rows beyond `least` are
+   * worth it; of equals, the smallest. An unmeasured number usually counts like the next larger one. Now and
+   * then it counts like the nearest smaller one, to try it: so the end of a group is found in a few steps.
    */
   best(least: number, most: number): number {
     let before = this.nearestBelow(least);

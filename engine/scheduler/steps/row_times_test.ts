@@ -77,7 +77,7 @@ Deno.test("a number of rows that is not worth it is tried twice, and not again a
   assertEquals(tried, 2);
 });
 
-Deno.test("rows that take nearly what the others do are not worth it: who gets ahead leaves rows empty in the end", () => {
+Deno.test("rows that take nearly what the others do are not worth it: sequences that get ahead leave rows empty in the end", () => {
   const counts = Array.from({ length: 25 }, (_, i) => 8 + i);
   const times = measured(counts, (rows) => [23, 44, 72, 75][Math.ceil(rows / 8) - 1]);
   assertEquals(times.best(8, 16), 8);

@@ -6,10 +6,10 @@ import type { States } from "../kv_blocks/states.ts";
 import type { Turn } from "./turn.ts";
 
 /**
- * How many steps of the same sequences a device is given at once: a run, in which it goes from token to token by itself.
+ * Plans runs: steps of the same sequences that a device makes by itself, from token to token.
  *
- * That is for steps in which all decode, one token each, and whose samples follow from the number of the token alone, while
- * nobody waits who could be let in. What a run needs it has when it begins; nobody gives way for it.
+ * All sequences of a run decode, one token each, and their sampling depends on the token's number alone. None
+ * may wait that could be admitted. A run reserves all memory when it begins and preempts no sequence.
  */
 export class RunPlanner {
   /**
@@ -26,7 +26,7 @@ export class RunPlanner {
     private readonly wantsSteps: (rows: number) => boolean,
   ) {}
 
-  /** Whether somebody who arrives could take part in the next step. */
+  /** Whether an arriving sequence could take part in the next step. */
   get hasPlaces(): boolean {
     return this.roster.running.length < this.maxRunning;
   }
@@ -56,7 +56,7 @@ export class RunPlanner {
     return 1;
   }
 
-  /** KV blocks that they need beside their own. */
+  /** KV blocks that they need in addition to their own. */
   private kvBlocksFor(turns: readonly Turn[], steps: number): number {
     const { kvBlockTokens } = this.kvBlockManager;
     let needed = 0;

@@ -2,18 +2,18 @@ import type { DeviceRun, StepOutput } from "../../device/mod.ts";
 import type { StepReport } from "../report.ts";
 import type { Turn } from "./turn.ts";
 
-/** The part of a run that a step is: who took part in it, and what it gave them. */
+/** One step of a run: its turns and their outputs. */
 export interface RunStep {
   readonly turns: readonly Turn[];
   readonly outputs: readonly StepOutput[];
 }
 
-/** A run that the device was given and has not ended: whose steps they are, and when they came. */
+/** A run that the device has not ended: its sequences, and when its steps came. */
 export class RunUnderWay {
   private steps = 0;
   private stops = false;
   private run?: DeviceRun;
-  /** Steps that nobody was told of yet, and when the last one came that somebody was. */
+  /** The rows of steps not reported yet, and when the last reported one came. */
   private unreported: number[] = [];
   private lastAt: number;
   private gapMilliseconds?: number;
@@ -41,7 +41,7 @@ export class RunUnderWay {
     this.run?.stop();
   }
 
-  /** Whether somebody who took part in its steps needs no more of them. */
+  /** Whether a sequence of the run has ended. */
   get hasEnded(): boolean {
     return this.turns.some(({ sequence }) => !sequence.runs);
   }
@@ -58,7 +58,7 @@ export class RunUnderWay {
     return { turns: own.map(({ turn }) => turn), outputs: own.map(({ output }) => output) };
   }
 
-  /** What there is to say of the steps that came since the last call. The device waits for nobody between two of them. */
+  /** Reports of the steps that came since the last call. The device does not wait between two of them. */
   takeReports(now: number): StepReport[] {
     if (this.unreported.length === 0) return [];
     const milliseconds = (now - this.lastAt) / this.unreported.length;

@@ -24,10 +24,10 @@ export interface RunsClient {
   readonly onStep: (report: StepReport) => void;
 }
 
-/** The runs of a scheduler: steps that its device makes one after the other, whose tokens are taken in as they come. */
+/** The runs of a scheduler: steps that its device makes by itself, whose tokens are processed as they come. */
 export class Runs {
   private readonly planner: RunPlanner;
-  /** The run that the device has, or is about to get; and whether somebody wants it to be short. */
+  /** The run that the device has or is about to get, and whether it should be short. */
   private current?: RunUnderWay;
   private endsSoon = false;
 
@@ -42,18 +42,18 @@ export class Runs {
     this.planner = new RunPlanner(roster, kvBlockManager, states, steps, maxRunning, wantsSteps);
   }
 
-  /** Somebody else wants the device: the run that it has, or that was decided on, begins no more steps. */
+  /** Another user wants the device: the current or planned run begins no more steps. */
   endRunSoon(): void {
     this.endsSoon = true;
     this.current?.stop();
   }
 
-  /** Somebody has arrived. */
+  /** A sequence has arrived. */
   arrive(): void {
     if (this.planner.hasPlaces) this.endRunSoon();
   }
 
-  /** Whoever wanted the device so far has had it, or has it before the next step. */
+  /** Earlier requests for the device are served before the next step. */
   relax(): void {
     this.endsSoon = false;
   }
@@ -117,7 +117,7 @@ export class Runs {
     }
   }
 
-  /** Tells of the steps that have come since the last time. */
+  /** Reports the steps that have come since the last time. */
   private report(run: RunUnderWay): void {
     const { counts, now, onStep } = this.client;
     for (const report of run.takeReports(now())) {

@@ -5,24 +5,22 @@ import type { Turn } from "./turn.ts";
 import { NONE } from "../../device/mod.ts";
 
 /**
- * The KV blocks and slots that a step reads and writes, held until it is over.
+ * The KV blocks and slots that a step reads and writes, held until it ends.
  *
- * A device with one lane does what it is asked in the order of asking, so what somebody gives up is anybody's at once, also
- * in the midst of a step. With two lanes ({@link Lane}) nothing orders the steps of one and those of the other, nor a step
- * and a move of KV blocks. What holds instead:
+ * A device with one lane works in the order of the calls. So released blocks are free at once, even during a
+ * step. With two lanes ({@link Lane}), the steps of one lane are not ordered against those of the other, nor
+ * against moves of KV blocks. These rules hold instead:
  *
- * 1. A sequence takes part in one step at a time (`Sequence.canBegin`), and who gave way in the midst of one comes back
- *    after it. So a sequence's own steps, and the moves that it needs for them, follow each other.
- * 2. What is published, kept, or taken over from a leader was computed by steps that are over: that is noted when their
- *    results are there.
- * 3. What a step writes, nobody else reads: rows that are not yet computed, of KV blocks that only its sequence writes, and a
- *    slot that nobody else has. A KV block may be copied or saved meanwhile; its rows that are being written are of no meaning
- *    there.
- * 4. What a step reads or writes is not written by others until it is over: its sequence may finish or give way
- *    meanwhile, and its KV blocks and slots then have no owner, but nobody gets them, nor may one who shares such a slot write
- *    to it. That is what a hold is for.
- * 5. Decisions are taken one at a time, each with its moves, and so are copies to and from disk between them. So what a
- *    decision gives up can be saved by its own moves before a later one gives it to somebody.
+ * 1. A sequence takes part in one step at a time (`Sequence.canBegin`). One that is preempted during a step
+ *    returns after the step. So its steps, and the moves that they need, follow each other.
+ * 2. Published, kept and shared blocks were computed by steps that have ended: results are noted first.
+ * 3. No other step reads what a step writes: rows not yet computed, of KV blocks that only its sequence writes,
+ *    and a slot of its own. A copy or save may read such a KV block; the rows being written do not count.
+ * 4. No other step writes what a step reads or writes before it ends. Its sequence may finish or be preempted
+ *    meanwhile. Its KV blocks and slots then have no owner but are not free, and a sequence that shares such a
+ *    slot does not write to it. A hold ensures that.
+ * 5. Decisions are made one at a time, each with its moves, and so are copies to and from disk between them.
+ *    So a decision's own moves can save what it releases before a later decision reuses it.
  */
 export class StepHolds {
   private readonly kvBlocks: readonly number[];

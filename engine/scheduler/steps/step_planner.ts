@@ -7,19 +7,16 @@ import type { Sequence } from "../sequences/sequence.ts";
 import type { States } from "../kv_blocks/states.ts";
 import { type Turn, turnOf } from "./turn.ts";
 
-/** What of a scheduler's options says who takes part in a step. */
+/** The scheduler's options that decide which sequences take part in a step. */
 type StepPlannerOptions = Pick<
   SchedulerOptions,
   "maxRunning" | "stepTokens" | "stepOutputs" | "concurrentSteps" | "rowTimes" | "lanes"
 >;
 
-/**
- * Who takes part in the next step, and with how many rows: one of each sequence that decodes, what is certain or guessed
- * beside it, and chunks of prompts.
- */
+/** Plans the next step: one row of each decoding sequence, its certain and guessed tokens, and chunks of prompts. */
 export class StepPlanner {
   /**
-   * @param stepsUnderWay How many steps the device has been given and has not answered.
+   * @param stepsUnderWay How many steps the device has not answered yet.
    * @param end Ends a sequence whose guesses fail.
    * @param now The time in milliseconds.
    */
@@ -86,12 +83,12 @@ export class StepPlanner {
     ];
   }
 
-  /** Whether somebody samples a token in every step. */
+  /** Whether a running sequence samples a token in every step. */
   get decodes(): boolean {
     return this.roster.running.some((one) => one.samplesNext);
   }
 
-  /** Whether somebody samples a token in every step, and nobody waits or computes a prompt, or what it lost. */
+  /** Whether all running sequences sample a token in every step, and none waits. */
   get onlyDecodes(): boolean {
     const { running, waiting } = this.roster;
     return waiting.length === 0 && running.length > 0 && running.every((one) => one.samplesNext);
@@ -121,7 +118,7 @@ export class StepPlanner {
       turns[i] = turnOf(sequence, count, guesses);
       rows -= guesses.length;
     }
-    // Giving way is for the youngest, so it can hit one whose turn has been decided.
+    // The newest sequence is preempted, which may have a planned turn.
     return turns.filter(({ sequence }) => sequence.runs);
   }
 
@@ -130,7 +127,7 @@ export class StepPlanner {
     return Math.ceil(sequences / (this.options.concurrentSteps ?? 1));
   }
 
-  /** Outputs of a step that are left where each sequence that runs, or may be let in yet, has one. */
+  /** Outputs of a step that are left after one for each sequence that runs or may be admitted. */
   private spareOutputs(
     turns: readonly Turn[],
     stepOutputs = this.options.stepOutputs ?? 0,
@@ -155,7 +152,7 @@ export class StepPlanner {
     return proposed;
   }
 
-  /** Rows of the next step beside one of each sequence: all that there are to compute, or those that are worth it. */
+  /** Rows of the next step in addition to one of each sequence: all that are left to compute, or those worth it. */
   private extraRows(
     decoding: readonly Sequence[],
     proposed: ReadonlyMap<Sequence, readonly number[]>,

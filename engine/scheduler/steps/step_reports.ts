@@ -3,7 +3,7 @@ import type { SchedulerCounts, StepReport } from "../report.ts";
 import type { SchedulerOptions } from "../scheduler_options.ts";
 import type { StepUnderWay } from "./steps_under_way.ts";
 
-/** Tells of steps that are over whoever learns from them or watches them. */
+/** Reports steps that have ended to what learns from them or observes them. */
 export class StepReports {
   constructor(
     private readonly options: SchedulerOptions,
@@ -23,7 +23,7 @@ export class StepReports {
     this.take({ promptTokens, decodeTokens, milliseconds, gapMilliseconds }, overlapsPrompts);
   }
 
-  /** The same of a step of which the report is there. */
+  /** The same, of a given report. */
   take(report: StepReport, overlapsPrompts: boolean): void {
     const { decodeTokens, milliseconds } = report;
     this.counts.steps++;

@@ -9,20 +9,20 @@ export interface StepUnderWay {
   /** When it was given, and how long after the result of the one before, where no other was under way. */
   readonly start: number;
   readonly gapMilliseconds?: number;
-  /** When its result is expected; Infinity where nobody knows. Of a run: that of its first step. */
+  /** When its result is expected; Infinity where that is unknown. Of a run: that of its first step. */
   readonly expectedEnd: number;
   /** Whether some of it are prompts, and whether there were prompts in another one meanwhile. */
   readonly hasPrompts: boolean;
   overlapsPrompts: boolean;
   readonly result: Promise<StepResult>;
   /**
-   * Resolves when the results of earlier parts of the same prompts have been taken in: those who wait for them may have
-   * been held up.
+   * Resolves when the results of earlier parts of the same prompts have been processed. Sequences that wait
+   * for them may have been held up.
    */
   readonly before: Promise<unknown>;
   /** Resolves when its own has been, or it came to nothing. */
   readonly taken: PromiseWithResolvers<void>;
-  /** What nobody else may have until it is over, where the device has lanes. */
+  /** What stays reserved until it ends, where the device has lanes. */
   readonly holds?: StepHolds;
 }
 
@@ -92,7 +92,7 @@ export class StepsUnderWay {
     this.steps.delete(step);
   }
 
-  /** The result of one is there. Gives when that was. */
+  /** A result has arrived. Returns the time. */
   noteResult(): number {
     return this.lastEnd = this.now();
   }

@@ -23,7 +23,7 @@ export interface Turn {
   readonly outputs: number;
 }
 
-/** A sequence's turn of at most so many rows, the guesses beside them. */
+/** A sequence's turn of at most so many rows; guesses come on top. */
 export function turnOf(sequence: Sequence, most: number, guesses: readonly number[] = []): Turn {
   const rows = sequence.nextRows();
   const count = Math.min(rows.count, most);
@@ -42,7 +42,7 @@ export function beginTurn({ sequence, count }: Turn): void {
 /** The step is over, or came to nothing. */
 export function endTurn({ sequence, count }: Turn): void {
   sequence.stepsUnderWay--;
-  // Who gave way meanwhile begins where its computed tokens end.
+  // A sequence preempted meanwhile begins where its computed tokens end.
   if (sequence.runs) sequence.underWay -= count;
 }
 
@@ -69,9 +69,9 @@ export function stepOf(turn: Turn): StepSequence {
 const NO_OUTPUTS: StepSequence["outputs"] = [];
 
 /**
- * Why an output gave nothing, for the person who made the request.
+ * The error of an output that has no result, for the person who made the request.
  *
- * @param place What it is the output of: "token 5 of the answer".
+ * @param place The position of the output: "token 5 of the answer".
  */
 export function outputError(status: Exclude<OutputStatus, "ok">, place: string): M40Error {
   if (status === "nothing_allowed") {
