@@ -10,7 +10,7 @@ const KV_BLOCK_TOKENS = 32;
 const STREAMS = 7;
 const PROMPT = 4000;
 const CHUNK_MS = 50;
-/** What a step costs beside prompts, in simulated milliseconds. */
+/** The cost of a step without prompts, in simulated milliseconds. */
 const DECODE_MS = 12;
 
 /** What a chunk of a prompt costs, in milliseconds. */
@@ -123,7 +123,7 @@ for (const [name, { cost, tileTokens, steps }] of Object.entries(DEVICES)) {
   });
 }
 
-Deno.test("who is cancelled in the middle of a step has no part in the next, and its KV blocks are free by then", async () => {
+Deno.test("a sequence cancelled during a step has no part in the next, and its KV blocks are free by then", async () => {
   const device = new TimedDevice(() => 1);
   const kvBlockManager = new KvBlockManager(100, KV_BLOCK_TOKENS);
   const scheduler = new Scheduler(device, kvBlockManager, {

@@ -133,7 +133,7 @@ Deno.test("guesses that a step takes longer for than they are worth are tried, t
 Deno.test("what comes after a wrong guess is forgotten, and computed again from there", async () => {
   const { sampled, seen } = await serve(guessUntil(4), 12);
   assertEquals(sampled, expected(12));
-  // Tokens 1 to 3 were guessed; token 4 was sampled in place of the guess.
+  // Tokens 1 to 3 were guessed; token 4 was sampled instead of the guess.
   assertEquals(seen.map(({ position }) => position), [0, 6, 10]);
   assertEquals(seen[2].rows[0], expected(12)[4]);
 });
@@ -151,7 +151,7 @@ Deno.test("a state is taken in with all guesses or none: after a wrong one, the 
   assert(wrong.from !== wrong.to && again.from !== again.to);
 });
 
-Deno.test("where there is no slot beside a sequence's own, nothing is guessed", async () => {
+Deno.test("where no slot is free besides a sequence's own, nothing is guessed", async () => {
   const { sampled, seen } = await serve(guessUntil(Infinity), 12, {}, undefined, 1);
   assertEquals(sampled, expected(12));
   assertEquals(seen.slice(2).every(({ rows }) => rows.length === 1), true);

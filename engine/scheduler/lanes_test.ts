@@ -18,7 +18,7 @@ interface Given {
   readonly fail: (error: Error) => void;
 }
 
-/** A device with two lanes whose steps end when they are told to. */
+/** A device with two lanes whose steps end on command. */
 class LanedDevice {
   /** The step that is under way in each lane. */
   readonly underWay = new Map<Lane, Given>();
@@ -85,7 +85,7 @@ class Life {
     return sequence;
   }
 
-  /** Somebody who decodes. */
+  /** A decoding sequence. */
   async decoder(maxTokens = 100): Promise<Sequence> {
     const sequence = this.arrive(3, maxTokens);
     await settle();
@@ -115,7 +115,7 @@ async function settle(): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve));
 }
 
-Deno.test("those who decode go on while a prompt is computed, which joins them at a step's border", async () => {
+Deno.test("decoding sequences go on while a prompt is computed, which joins them at a step's border", async () => {
   const life = new Life();
   const { device } = life;
   const stream = await life.decoder();
@@ -155,7 +155,7 @@ Deno.test("a prompt takes its share of the device while others decode, and all o
 });
 
 for (const [failing, other] of [["decode", "prompts"], ["prompts", "decode"]] as const) {
-  Deno.test(`a step that fails in the lane of ${failing} ends those in it, and nobody in the other`, async () => {
+  Deno.test(`a step that fails in the lane of ${failing} ends the sequences in it, and none in the other`, async () => {
     const life = new Life();
     const stream = await life.decoder();
     const long = life.arrive(40);
@@ -171,7 +171,7 @@ for (const [failing, other] of [["decode", "prompts"], ["prompts", "decode"]] as
     await life.close();
   });
 
-  Deno.test(`a device that is lost in the lane of ${failing} ends everybody, though the other's step goes on`, async () => {
+  Deno.test(`a device that is lost in the lane of ${failing} ends all sequences, though the other's step goes on`, async () => {
     const life = new Life();
     const sequences = [await life.decoder(), life.arrive(40)];
     await settle();
@@ -189,7 +189,7 @@ for (const [failing, other] of [["decode", "prompts"], ["prompts", "decode"]] as
   });
 }
 
-Deno.test("KV blocks of one who is cancelled are nobody's until its step is over", async () => {
+Deno.test("KV blocks of a cancelled sequence stay held until its step is over", async () => {
   const life = new Life(8);
   await life.decoder(12);
   const long = life.arrive(16, 1);
@@ -202,14 +202,14 @@ Deno.test("KV blocks of one who is cancelled are nobody's until its step is over
   assertEquals(
     life.scheduler.status().waiting,
     1,
-    "it was let in, to KV blocks that are being written",
+    "it was admitted, to KV blocks that are being written",
   );
   await life.endStep("prompts");
   assertEquals(life.scheduler.status().waiting, 0);
   await life.close();
 });
 
-Deno.test("who needs the KV blocks of a prompt that is being computed waits for that step, and nobody else gives way", async () => {
+Deno.test("a sequence that needs the KV blocks of a prompt being computed waits for that step, and no other is preempted", async () => {
   const life = new Life(8);
   const { device, scheduler: { counts } } = life;
   const streams = [await life.decoder(12), await life.decoder(12)];
@@ -224,11 +224,11 @@ Deno.test("who needs the KV blocks of a prompt that is being computed waits for 
   const sampled = streams.map(({ sampled }) => sampled);
   await life.endStep("prompts");
   for (let i = 0; i < 2; i++) await life.endStep("decode");
-  assert(streams.every((one, i) => one.sampled > sampled[i]), "somebody still waits");
+  assert(streams.every((one, i) => one.sampled > sampled[i]), "one still waits");
   await life.close();
 });
 
-Deno.test("while all decode, nothing is decided on the lane of prompts between two steps; whoever arrives is let in", async () => {
+Deno.test("while all decode, nothing is decided on the lane of prompts between two steps; a new sequence is admitted", async () => {
   const life = new Life();
   await life.decoder();
   await life.endStep("decode");

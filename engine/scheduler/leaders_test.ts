@@ -28,7 +28,7 @@ function sequenceOf(leader?: Sequence): Sequence {
   });
 }
 
-/** A leader that is let in, and its followers, who wait. */
+/** An admitted leader, and its waiting followers. */
 function begin(followers: number) {
   const slots = new SlotManager(4);
   const kvBlockManager = new KvBlockManager(KV_BLOCKS, KV_BLOCK_TOKENS, undefined, slots);
@@ -62,7 +62,7 @@ function begin(followers: number) {
   return { roster, slots, leader, others, compute };
 }
 
-Deno.test("a leader keeps the state before its last token while somebody waits for it, and none when the last one has gone", () => {
+Deno.test("a leader keeps the state before its last token while a follower waits for it, and none when the last one has gone", () => {
   const { roster, slots, leader, others: [first, second], compute } = begin(2);
   roster.finish(first);
   assertEquals([compute(), leader.startSlot !== undefined], [[4, 6, 7], true]);
@@ -80,7 +80,7 @@ Deno.test("a leader whose followers have all gone before it came to its last tok
   assertEquals([leader.startSlot, slots.free], [undefined, alone.slots.free]);
 });
 
-Deno.test("a leader whose followers have gone while all waited for a replica leads nobody there", () => {
+Deno.test("a leader whose followers have gone while all waited for a replica has no followers there", () => {
   const leader = sequenceOf();
   const [first, second] = [sequenceOf(leader), sequenceOf(leader)];
   const waiting = new Waiting([leader, first, second]);

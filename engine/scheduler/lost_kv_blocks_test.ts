@@ -11,7 +11,7 @@ import { Sequence } from "./sequences/sequence.ts";
 const KV_BLOCK_TOKENS = 4;
 const KV_BLOCKS = 8;
 
-/** Moves KV blocks, or fails at what it is told to. */
+/** Moves KV blocks, or fails on command. */
 class Mover {
   failing = new Set<string>();
   readonly done: string[] = [];
@@ -42,7 +42,7 @@ function sequenceOf(length: number, first: number, leader?: Sequence): Sequence 
   });
 }
 
-Deno.test("one who shares KV blocks of a leader that did not come back is computed again, though it moved none", async () => {
+Deno.test("a sequence that shares KV blocks of a lost leader is recomputed, though it moved none", async () => {
   const kvBlockManager = new KvBlockManager(KV_BLOCKS, KV_BLOCK_TOKENS);
   const mover = new Mover();
   const moves = new KvBlockMoves(mover);
@@ -52,7 +52,7 @@ Deno.test("one who shares KV blocks of a leader that did not come back is comput
   const [older, leader] = [sequenceOf(4, 100), sequenceOf(6, 0)];
   const follower = sequenceOf(6, 0, leader);
   for (const sequence of [older, leader, follower]) roster.arrive(sequence, 0);
-  // The leader computes its prompt, samples a token, and gives way to one that came before it.
+  // The leader computes its prompt, samples a token, and is preempted by an earlier sequence.
   for (const sequence of [older, leader]) {
     assertEquals(roster.admit(0), sequence);
     roster.reserve(sequence, sequence.prompt.length);

@@ -15,10 +15,10 @@ const LANES = { decodeTokens: 12, prefillShare: 0.25 };
 /** Whatever only waits for promises goes on. */
 const settle = () => new Promise((resolve) => setTimeout(resolve));
 
-/** A scheduler whose device ends a step when it is told to. */
+/** A scheduler whose device ends a step on command. */
 class Life {
   time = 0;
-  /** Milliseconds that steps have taken, and that were told to who decides on rests. */
+  /** The time of the steps, as computed and as reported to the pacer, in milliseconds. */
   computedMs = 0;
   reportedMs = 0;
   sampled = 0;
@@ -97,7 +97,7 @@ for (const [name, options] of [["one lane", {}], ["two lanes", { lanes: LANES }]
   });
 }
 
-Deno.test("what was sampled is told before the device rests", async () => {
+Deno.test("samples are delivered before the device pauses", async () => {
   const waiting: (() => void)[] = [];
   const life = new Life({}, () => new Promise((resolve) => waiting.push(() => resolve(0))));
   life.ask(3);
@@ -129,7 +129,7 @@ Deno.test("what two lanes rest at the same time counts once", async () => {
   assertEquals(await alone, 20);
 });
 
-Deno.test("a replica with two lanes takes whole steps of prompts, whoever decodes", async () => {
+Deno.test("a replica with two lanes takes whole steps of prompts, whatever decodes", async () => {
   const life = new Life({ lanes: LANES }, () => Promise.resolve(0));
   life.ask(10);
   await life.endStep(40);

@@ -92,7 +92,7 @@ async function timeOf(
   return device.now - 1000;
 }
 
-Deno.test("two stages compute the steps of two halves of the streams at a time; one stream waits for nobody", async () => {
+Deno.test("two stages compute the steps of two halves of the streams at a time; one stream does not wait", async () => {
   const [alone, together] = [await timeOf(8, 60, 1), await timeOf(8, 60, 2)];
   assert(together < 0.55 * alone, `${together} ms, and ${alone} one step after the other`);
   assertEquals(await timeOf(1, 60, 2), await timeOf(1, 60, 1));
@@ -103,7 +103,7 @@ Deno.test("the parts of one long prompt are computed in two stages at a time", a
   assert(together < 0.55 * alone, `${together} ms, and ${alone} one part after the other`);
 });
 
-Deno.test("parts of a prompt are taken in in their order, though who prepares beside the first hears of its result later", async () => {
+Deno.test("results of a prompt's parts are processed in order, though preparation delays the first", async () => {
   const results: (() => void)[] = [];
   let steps = 0;
   const nothing = () => Promise.resolve();
@@ -114,7 +114,7 @@ Deno.test("parts of a prompt are taken in in their order, though who prepares be
       const outputs = sequences.flatMap(({ outputs }) => outputs)
         .map(() => ({ status: "ok" as const, sample: { token: 1, logprob: 0, top: [] } }));
       const result = new Promise<StepResult>((resolve) => results.push(() => resolve({ outputs })));
-      // Both parts are over as soon as both are there.
+      // Both parts end when both results have arrived.
       if (++steps !== 1) { for (const end of results.splice(0)) queueMicrotask(end); }
       return result;
     },
@@ -140,7 +140,7 @@ Deno.test("parts of a prompt are taken in in their order, though who prepares be
   assertEquals([steps, ends, one.sampled], [2, [undefined], 1]);
 });
 
-Deno.test("when streams of one half end, those of the other are shared out anew", async () => {
+Deno.test("when streams of one half end, those of the other are shared out again", async () => {
   const device = new StagedDevice(2);
   const scheduler = schedulerOf(device, 2);
   const streams = Array.from({ length: 8 }, (_, i) => sequence(4, 500, 100 * i));
@@ -180,7 +180,7 @@ Deno.test("a prompt in one step holds up the streams of the other by one chunk's
   }
 });
 
-Deno.test("who arrives while one of two steps is long over is let in at once", async () => {
+Deno.test("a sequence that arrives after one of two steps has ended is admitted at once", async () => {
   const device = new StagedDevice(2);
   const scheduler = schedulerOf(device, 2);
   const first = sequence(4, 100, 0);
@@ -197,7 +197,7 @@ Deno.test("who arrives while one of two steps is long over is let in at once", a
   assert(prompts.filter((i) => i > 0).every((i) => i <= arrived! + 1), `${prompts}`);
 });
 
-Deno.test("those who share a device wait for who has it alone, and that one for them, in the order of asking", async () => {
+Deno.test("shared users of a device wait for the exclusive one, and it for them, in the order of asking", async () => {
   const lock = new DeviceLock();
   const events: string[] = [];
   const gates = new Map<string, () => void>();

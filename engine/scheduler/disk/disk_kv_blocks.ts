@@ -11,7 +11,7 @@ export interface DiskKvBlocksStatus extends KvBlockStoreStatus {
   readonly missedKvBlocks: number;
 }
 
-/** Whom a {@link DiskKvBlocks} works for. */
+/** The scheduler that a {@link DiskKvBlocks} works for. */
 export interface DiskKvBlocksClient {
   /** Whether sequences run. */
   isBusy(): boolean;
@@ -21,7 +21,7 @@ export interface DiskKvBlocksClient {
   onLoss(error: unknown): void;
 }
 
-/** KV blocks of prefixes on disk: what is published is written there, and fetched for those who wait. */
+/** KV blocks of prefixes on disk: published ones are written there, and read for waiting sequences. */
 export class DiskKvBlocks {
   readonly fetches: KvBlockFetches;
   readonly saves: KvBlockSaves;
@@ -57,7 +57,7 @@ export class DiskKvBlocks {
     return { ...this.store.status(), missedKvBlocks: this.saves.missed };
   }
 
-  /** Works for somebody. */
+  /** Connects it to a scheduler. */
   serve({ isBusy, onEnd, onLoss }: DiskKvBlocksClient): void {
     this.saves.isBusy = isBusy;
     this.fetches.onEnd = onEnd;

@@ -15,7 +15,7 @@ export interface DiskKvBlocksOptions {
   readonly memory: Uint8Array<ArrayBuffer>;
   /** Host memory for a state, of a model that keeps some; for this alone as well. */
   readonly stateMemory?: Uint8Array<ArrayBuffer>;
-  /** Runs what needs the device when nobody else uses it. */
+  /** Runs work that needs the device for itself. */
   readonly withDevice: <T>(work: () => Promise<T>) => Promise<T>;
   readonly now: () => number;
 }

@@ -11,7 +11,7 @@ export interface WantedKvBlock {
   readonly index: number;
 }
 
-/** What of a sequence's beginning there is in memory and on disk together. */
+/** The prefix of a sequence that is in memory and on disk together. */
 export interface DiskPrefix {
   /** How many KV blocks of tokens can be taken over when the KV blocks from disk are in memory. */
   readonly length: number;
@@ -19,16 +19,16 @@ export interface DiskPrefix {
   readonly wanted: readonly WantedKvBlock[];
   /** The state after the last of them, where it is on disk alone. */
   readonly wantedState?: WantedKvBlock;
-  /** The KV blocks in memory that are taken over beside them. */
+  /** The KV blocks in memory that are shared in addition. */
   readonly held: readonly number[];
   /** Of each KV block of tokens how many were computed as prompt rows. */
   readonly promptRows: readonly number[];
 }
 
 /**
- * Looks for the beginning of a sequence on disk, where what is published in memory leaves off or has gaps.
+ * Searches the prefix of a sequence on disk, where the match in memory ends or has gaps.
  *
- * @param match What is published in memory.
+ * @param match The match in memory.
  * @param accepts As of {@link KvBlockManager.match}.
  */
 export function findOnDisk(

@@ -14,7 +14,7 @@ const IDENTITY = "ab".repeat(32);
 const EVERYTHING: KvBlockGroup = { window: 0, chunk: 0 };
 const TOKENS = Array.from({ length: 25 }, (_, i) => i);
 
-/** The names of the KV blocks of a beginning whose KV blocks were computed so; each once for each group. */
+/** The names of the KV blocks of a prefix with these prompt rows, one for each group. */
 function namesOf(promptRows: readonly number[], groups = 1): KvBlockName[][] {
   let key = IDENTITY;
   return promptRows.map((rows, i) => {
@@ -34,7 +34,7 @@ async function storeWith(kvBlocks: readonly KvBlockName[]) {
   return { store, keys: new PrefixKeys(store.rootKey) };
 }
 
-Deno.test("of KV blocks that were computed in different ways, who goes on gets those like its own, and what follows them", async () => {
+Deno.test("of KV blocks that were computed in different ways, a preempted sequence gets those like its own, and their successors", async () => {
   const computed = namesOf([4, 4, 4, 4]);
   const answered = namesOf([4, 2, 0]);
   const { store, keys } = await storeWith([...computed, ...answered].flat());

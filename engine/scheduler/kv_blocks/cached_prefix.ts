@@ -2,7 +2,7 @@ import { type KvBlockLayout, NO_KV_BLOCK } from "./kv_block_layout.ts";
 import type { Prefix } from "./prefix_tree.ts";
 import type { Sequence } from "../sequences/sequence.ts";
 
-/** What a sequence takes over of its beginning. */
+/** The prefix whose KV blocks a sequence shares. */
 export interface CachedPrefix {
   /** Of each group of layers, as {@link Sequence.kvBlocks}. */
   readonly kvBlocks: number[][];
@@ -10,8 +10,8 @@ export interface CachedPrefix {
 }
 
 /**
- * The KV blocks of the prompt of a leader, the last of them perhaps not full, and what they stand for. What
- * lies behind a window the leader may have given back: undefined where that is gone.
+ * The prefix of a leader's prompt; its last KV block may not be full. Undefined where the leader has released blocks
+ * behind a window.
  */
 export function prefixOfLeader(
   { kvBlocks, prefixes, prompt }: Sequence,

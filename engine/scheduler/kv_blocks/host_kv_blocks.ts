@@ -6,8 +6,8 @@ export interface SavedKvBlocks {
 }
 
 /**
- * Host memory for the KV blocks of sequences that had to give way, or for their states. They come back bit for bit, which on an
- * old card takes a hundredth of the time that computing them again would.
+ * Host memory for the KV blocks or states of preempted sequences. They return bit for bit. On an old card that takes
+ * a hundredth of the time of computing them again.
  */
 export class HostKvBlocks {
   private readonly taken: Uint8Array;

@@ -21,9 +21,9 @@ type Bytes = Uint8Array<ArrayBuffer>;
 interface Fetch {
   readonly sequence: Sequence;
   readonly beginning: DiskPrefix;
-  /** What the KV blocks of its beginning stand for, as far as they are in memory. */
+  /** The prefixes of its KV blocks, as far as they are in memory. */
   readonly prefixes: Prefix[];
-  /** KV blocks that are kept for it: nobody else may have them meanwhile. */
+  /** KV blocks reserved for it. */
   held: number[];
   /** Whether the sequence waits no longer: it is done, or was given up. */
   over: boolean;
@@ -32,10 +32,9 @@ interface Fetch {
 }
 
 /**
- * Brings KV blocks from disk into memory for sequences that wait: they are read and checked while others run,
- * copied to the device between two steps, and published as if they had been computed, so that the sequence
- * finds them when it is let in. One sequence at a time; what fails, or takes longer than computing, is
- * computed.
+ * Reads KV blocks from disk for waiting sequences. They are read and checked while others run, copied to the device
+ * between two steps, and published as if computed, so that the sequence finds them once it is admitted. One sequence
+ * at a time. What fails, or takes longer than computing, is computed.
  */
 export class KvBlockFetches {
   /** Called when a sequence waits no longer. */
@@ -43,7 +42,7 @@ export class KvBlockFetches {
   /** Called when the device is lost. */
   onLoss: (error: unknown) => void = () => {};
   private readonly rates = new Rates();
-  /** The one whose KV blocks are being read; it may be over, and its last reads not. */
+  /** The current fetch; it may be over while its last reads still run. */
   private current?: Fetch;
   private running?: Promise<void>;
   private readonly tried = new WeakSet<Sequence>();
@@ -57,10 +56,10 @@ export class KvBlockFetches {
   }
 
   /**
-   * Whether a sequence that could be let in should wait, because more of its beginning is on disk. Once for
-   * each sequence its KV blocks are fetched then.
+   * Whether a sequence that could be admitted should wait, because more of its prefix is on disk. Its KV blocks are
+   * fetched once.
    *
-   * @param match What of it is published in memory.
+   * @param match Its match in memory.
    * @param accepts As of {@link KvBlockManager.match}.
    */
   awaits(
@@ -85,7 +84,7 @@ export class KvBlockFetches {
     return true;
   }
 
-  /** KV blocks are needed by those who run: what is kept for one who waits is given up. Whether there was any. */
+  /** Running sequences need KV blocks: gives up those reserved for a waiting one. Returns whether there were any. */
   cancel(): boolean {
     const { current } = this;
     if (current === undefined || current.over) return false;
@@ -98,7 +97,7 @@ export class KvBlockFetches {
     if (this.isFetching(sequence)) this.end(this.current!);
   }
 
-  /** What a sequence that gave way has to compute again may be fetched once more. */
+  /** A preempted sequence's tokens may be fetched once more. */
   allowAgain(sequence: Sequence): void {
     this.tried.delete(sequence);
   }
@@ -236,7 +235,7 @@ export class KvBlockFetches {
     }
   }
 
-  /** Publishes KV blocks as if the sequence had computed them; whether nobody has computed them in another way. */
+  /** Publishes KV blocks as if computed. Returns false where blocks with other prompt rows are published. */
   private publish(
     fetch: Fetch,
     batch: readonly WantedKvBlock[],
@@ -249,7 +248,7 @@ export class KvBlockFetches {
       const { index } = batch[from];
       const own = layout.groups.map(() => NO_KV_BLOCK);
       for (; batch[from]?.index === index; from++) own[batch[from].name.group] = kvBlocks[from];
-      // Prefixes whose KV blocks nobody needs may stand before it.
+      // Prefixes whose KV blocks are not needed may precede it.
       for (let i = Math.min(prefixes.length, index); i <= index; i++) {
         const before = prefixes[i - 1] ?? ROOT_PREFIX;
         const of = i === index ? own : own.map(() => NO_KV_BLOCK);
@@ -261,7 +260,7 @@ export class KvBlockFetches {
     return true;
   }
 
-  /** A sequence waits no longer. Its KV blocks are kept as others that nobody holds, those used last. */
+  /** A sequence waits no longer. Its KV blocks stay cached, as the last ones used. */
   private end(fetch: Fetch): void {
     if (fetch.over) return;
     fetch.over = true;

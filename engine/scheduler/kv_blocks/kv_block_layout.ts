@@ -9,7 +9,7 @@ export interface KvBlockGroup {
   readonly chunk: number;
 }
 
-/** A place of a block table without a KV block: nothing there is looked at any more. */
+/** An entry of a block table without a KV block: no token reads it any more. */
 export const NO_KV_BLOCK = NONE;
 
 /** Which KV blocks sequences need, of each group of layers. */
@@ -19,7 +19,7 @@ export class KvBlockLayout {
 
   /**
    * @param kvBlockTokens Tokens of a KV block.
-   * @param groups Default: one, whose layers see everything.
+   * @param groups Default: one that sees everything.
    */
   constructor(
     readonly kvBlockTokens: number,
@@ -30,7 +30,7 @@ export class KvBlockLayout {
     );
   }
 
-  /** The first KV block that a token at a position needs, of a group; those before it nobody needs any more. */
+  /** The first KV block of a group that a token at a position needs. Later tokens need no earlier one. */
   firstKvBlock(group: number, position: number): number {
     const { window, chunk } = this.groups[group];
     const ofWindow = window === 0 ? 0 : Math.max(0, position + 1 - window);
@@ -66,7 +66,7 @@ export class KvBlockLayout {
     endsAfter: (index: number) => boolean = () => true,
   ): number {
     let usable = 0;
-    /** Of each group, how many KV blocks up to this one are there without a gap. */
+    /** Of each group, the length of the gapless run of KV blocks up to this one. */
     const runs = this.groups.map(() => 0);
     for (let i = 0; i < count; i++) {
       let complete = true;

@@ -4,11 +4,11 @@ import { type Prefix, PrefixTree, ROOT_PREFIX } from "./prefix_tree.ts";
 import type { SlotManager } from "./slot_manager.ts";
 
 /**
- * What is published of a sequence's beginning, as far as it has been looked for. Nobody holds the KV blocks for
- * it: they may be evicted, which {@link KvBlockManager.match} notices.
+ * The cached prefix of a sequence, as far as it was searched. It holds no KV blocks: they may be evicted, which
+ * {@link KvBlockManager.match} notices.
  */
 export interface Match {
-  /** What is known of its beginning, KV block by KV block; not all of them have all their KV blocks. */
+  /** The prefixes found, block by block. Some may lack KV blocks of some groups. */
   readonly prefixes: Prefix[];
   /** How many KV blocks of tokens can be taken over: of each group there are the KV blocks that those after need. */
   length: number;
@@ -17,16 +17,15 @@ export interface Match {
 /**
  * KV blocks with reference counts, shared between sequences whose tokens begin alike.
  *
- * Each group of layers has KV blocks of its own out of the one pool. KV blocks that are full are published under
- * their tokens and those of all KV blocks before them; a later prompt that begins with the same tokens takes them
- * over instead of computing them. KV blocks that nobody holds keep their contents until they are needed, and are
- * then evicted least-recently-used.
+ * Each group of layers has its own KV blocks from one pool. Full blocks are published under their tokens and those of
+ * all blocks before them. A later prompt with the same prefix shares them instead of computing them. Unreferenced
+ * blocks keep their contents until they are needed; the least recently used one is evicted first.
  */
 export class KvBlockManager {
   readonly layout: KvBlockLayout;
   /** KV blocks that steps use which are not over, where a device has several lanes: see {@link StepHolds}. */
   readonly holds: Holds;
-  /** Called when KV blocks were given back: there may be room for whoever waits for some. */
+  /** Called when KV blocks were released: a waiting sequence may find room. */
   onRelease?: () => void;
   /** Called when a KV block was published, the last of a prefix, of a group. */
   onPublish?: (prefix: Prefix, group: number) => void;
@@ -35,7 +34,7 @@ export class KvBlockManager {
   private readonly references: Uint32Array;
   /** KV blocks that hold nothing. */
   private readonly empty: number[];
-  /** KV blocks that nobody holds and that are published, least recently used first. */
+  /** Published KV blocks without references, least recently used first. */
   private readonly idle = new Map<number, true>();
   private readonly tree: PrefixTree;
   /** What a KV block is published under, and of which group. */
@@ -44,9 +43,9 @@ export class KvBlockManager {
   /**
    * @param kvBlocks How many KV blocks the cache has.
    * @param kvBlockTokens Tokens of a KV block.
-   * @param groups The groups of layers that have KV blocks of their own; default one that sees everything.
-   * @param slots Where states are, of a model that keeps some beside K and V: a prompt can take over no more
-   * KV blocks than up to one after which the state is kept.
+   * @param groups The groups of layers with their own KV blocks; default: one that sees everything.
+   * @param slots The slots for states, of a model with states. A prompt then shares KV blocks only up to one with a
+   * kept state.
    */
   constructor(
     readonly kvBlocks: number,
@@ -66,12 +65,12 @@ export class KvBlockManager {
     return this.empty.length + this.idle.size;
   }
 
-  /** How many KV blocks are kept for later prompts, held by nobody. */
+  /** How many KV blocks are cached without references. */
   get idleKvBlocks(): number {
     return this.idle.size;
   }
 
-  /** How many KV blocks could be had by one who shared `kvBlocks`: those of them that nobody holds are gone then. */
+  /** How many KV blocks are free for a sequence that shares `kvBlocks`: the unreferenced ones among these are not. */
   freeKvBlocksExcept(kvBlocks: readonly number[]): number {
     let idle = 0;
     for (const kvBlock of kvBlocks) if (this.references[kvBlock] === 0) idle++;
@@ -79,13 +78,10 @@ export class KvBlockManager {
   }
 
   /**
-   * What is published of the beginning of a sequence. The last token is never among it: somebody has to
-   * compute its logits.
+   * Finds the cached prefix of a sequence. It never contains the last token, whose logits must be computed.
    *
-   * @param known What was found before for the same tokens; it is brought up to date and given back, so
-   * that who asks again and again pays for each KV block once.
-   * @param accepts Whether the KV block at an index may be one of which so many tokens were computed as
-   * prompt rows; default any.
+   * @param known An earlier match of the same tokens. It is updated and returned, so each KV block is looked up once.
+   * @param accepts Whether the KV block at an index may have so many prompt rows; default: any.
    */
   match(
     tokens: readonly number[],
@@ -119,7 +115,7 @@ export class KvBlockManager {
     });
   }
 
-  /** That many KV blocks of one's own, or undefined where so many cannot be had. */
+  /** Allocates KV blocks; undefined where fewer are free. */
   allocate(count: number): number[] | undefined {
     if (count > this.freeKvBlocks) return undefined;
     const kvBlocks: number[] = [];
@@ -143,7 +139,7 @@ export class KvBlockManager {
   /** A reference less to each KV block. */
   release(kvBlocks: readonly number[]): void {
     if (kvBlocks.length === 0) return;
-    // Later KV blocks first, so that of a prefix the end is evicted before the beginning.
+    // Later KV blocks first, so that the end of a prefix is evicted before its start.
     for (const kvBlock of kvBlocks.toReversed()) {
       if (--this.references[kvBlock] > 0 || this.holds.giveUp(kvBlock)) continue;
       this.lay(kvBlock);
@@ -158,21 +154,20 @@ export class KvBlockManager {
     if (free.length > 0) this.onRelease?.();
   }
 
-  /** Whether a KV block may be written to: one holder, and nobody may come to share it. */
+  /** Whether a KV block may be written to: it has one reference and is not published. */
   isWritable(kvBlock: number): boolean {
     return this.references[kvBlock] === 1 && !this.published.has(kvBlock);
   }
 
   /**
-   * Publishes full KV blocks, those of the same tokens of each group, or some of them.
+   * Publishes full KV blocks of the same tokens, of all groups or some.
    *
    * @param kvBlocks Of each group a KV block, or {@link NO_KV_BLOCK}.
-   * @param before What the KV blocks before them stand for; {@link ROOT_PREFIX} for the first.
-   * @param tokens The sequence's tokens; those from `start` on are the KV blocks'.
+   * @param before The prefix before them; {@link ROOT_PREFIX} for the first.
+   * @param tokens The sequence's tokens; the KV blocks hold those from `start` on.
    * @param promptRows How many of these tokens were computed as prompt rows.
-   * @returns What the KV blocks up to these stand for; undefined where nothing that comes after them could be
-   * found: KV blocks of the same tokens are published that were computed in the other way, and what comes after
-   * these must not come after those; or what comes before them has been forgotten.
+   * @returns The prefix up to these KV blocks. Undefined where later blocks could not be found: blocks of the same
+   * tokens with other prompt rows are published already, or the prefix before them was forgotten.
    */
   publish(
     kvBlocks: readonly number[],
@@ -209,7 +204,7 @@ export class KvBlockManager {
     return true;
   }
 
-  /** Puts a KV block that nobody holds where it can be had from. */
+  /** Makes an unreferenced KV block available. */
   private lay(kvBlock: number): void {
     if (this.published.has(kvBlock)) this.idle.set(kvBlock, true);
     else this.empty.push(kvBlock);

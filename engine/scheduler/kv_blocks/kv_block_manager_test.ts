@@ -41,7 +41,7 @@ function publish(
   return kvBlocks;
 }
 
-Deno.test("who asks again and again for the KV blocks of a prompt has each looked at once", () => {
+Deno.test("repeated matches of a prompt look at each KV block once", () => {
   const kvBlockManager = new KvBlockManager(200, KV_BLOCK_TOKENS);
   const tokens = countedTokens(401);
   const kvBlocks = publish(kvBlockManager, Array.from(tokens), 90);
@@ -59,7 +59,7 @@ Deno.test("KV blocks that were evicted and filled with others are not found agai
   const kvBlocks = publish(kvBlockManager, tokens, 10);
   const known = kvBlockManager.match(tokens);
   assertEquals(kvBlockManager.kvBlocksOf(known), [kvBlocks]);
-  // The end goes first; the beginning is as it was.
+  // The end is evicted first; the start remains.
   const others = kvBlockManager.allocate(4)!;
   assertEquals(kvBlockManager.kvBlocksOf(kvBlockManager.match(tokens, known)), [
     kvBlocks.slice(0, 6),
@@ -82,7 +82,7 @@ Deno.test("a KV block of the same tokens that was computed in another way ends w
   assertEquals(kvBlockManager.match(tokens, undefined, like(2)).length, 0);
 });
 
-Deno.test("KV blocks given back are told of, and who shares KV blocks leaves fewer free", () => {
+Deno.test("a release of KV blocks is reported, and sharing KV blocks leaves fewer free", () => {
   const kvBlockManager = new KvBlockManager(6, KV_BLOCK_TOKENS);
   let told = 0;
   kvBlockManager.onRelease = () => told++;
@@ -113,7 +113,7 @@ function publishGroups(
   return kvBlocks;
 }
 
-Deno.test("a beginning is found as far as each group has the KV blocks that its windows show, and no others are taken", () => {
+Deno.test("a prefix is found as far as each group has the KV blocks that its windows show, and no others are taken", () => {
   const kvBlockManager = new KvBlockManager(20, KV_BLOCK_TOKENS, GROUPS);
   const tokens = Array.from({ length: 41 }, (_, i) => i);
   const [all, windowed] = publishGroups(kvBlockManager, tokens, 8);
@@ -134,7 +134,7 @@ Deno.test("a beginning is found as far as each group has the KV blocks that its 
   assertEquals(match().length, 7);
   more.push(...kvBlockManager.allocate(1)!);
   assertEquals(match().length, 0);
-  // The same tokens, computed again: the KV blocks that are there stay, the others are added.
+  // The same tokens, computed again: the existing KV blocks stay, the others are added.
   kvBlockManager.release([...others, ...more]);
   const again = publishGroups(kvBlockManager, tokens, 5);
   assertEquals(match(), {
@@ -143,7 +143,7 @@ Deno.test("a beginning is found as far as each group has the KV blocks that its 
   });
 });
 
-Deno.test("where all layers have a window, a beginning is found by its end alone, and forgotten with it", () => {
+Deno.test("where all layers have a window, a prefix is found by its end alone, and forgotten with it", () => {
   const kvBlockManager = new KvBlockManager(8, KV_BLOCK_TOKENS, GROUPS.slice(1));
   const tokens = Array.from({ length: 33 }, (_, i) => i);
   const kvBlocks = kvBlockManager.allocate(8)!;
@@ -165,7 +165,7 @@ Deno.test("where all layers have a window, a beginning is found by its end alone
   kvBlockManager.release(kvBlocks.slice(6));
   kvBlockManager.allocate(2);
   assertEquals(kvBlockManager.match(tokens, known), { prefixes: [], length: 0 });
-  // What comes after a forgotten beginning could not be found.
+  // Blocks after a forgotten prefix could not be found.
   assertEquals(
     kvBlockManager.publish([kvBlocks[0]], prefix, tokens, 0, KV_BLOCK_TOKENS),
     undefined,

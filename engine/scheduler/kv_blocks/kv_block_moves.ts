@@ -42,9 +42,8 @@ export interface LostKvBlocks {
 }
 
 /**
- * What has to be done to KV blocks and slots before the next step, in the order in which it was decided: a KV block
- * may be saved, then given to somebody else and written to. Deciding takes no time; moving does, and happens
- * off the event loop.
+ * The moves of KV blocks and slots before the next step, in the order of the decisions. A KV block may be saved, then
+ * reused and written to. Decisions take no time; moves do, and run off the event loop.
  */
 export class KvBlockMoves {
   private moves: Move[] = [];

@@ -24,9 +24,9 @@ interface Batch {
 const NOTHING: Batch = { candidates: [], parts: [] };
 
 /**
- * Writes published KV blocks to disk, as long as they are in memory: some at a time are copied to host memory
- * between two steps, then written from there while the device goes on. While sequences run, that takes a
- * fiftieth of the device's time; what is evicted before its turn is not saved.
+ * Writes published KV blocks to disk while they are in memory. It copies some to host memory between two steps, then
+ * writes them while the device goes on. While sequences run, copies take a fiftieth of the device's time. Blocks
+ * evicted before are not saved.
  */
 export class KvBlockSaves {
   /** Whether sequences run. */

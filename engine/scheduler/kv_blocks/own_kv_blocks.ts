@@ -1,7 +1,7 @@
 import { M40Error } from "../../errors.ts";
 import { type KvBlockLayout, NO_KV_BLOCK } from "./kv_block_layout.ts";
 
-/** The block table of a sequence that nobody schedules. KV blocks behind its windows are used again. */
+/** The block table of a sequence outside the scheduler. KV blocks behind its windows are reused. */
 export class OwnKvBlocks {
   private readonly table: number[][];
   private readonly free: number[];

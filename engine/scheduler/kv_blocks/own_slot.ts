@@ -1,7 +1,7 @@
 import { NONE, type StepSequence } from "../../device/mod.ts";
 import type { SlotManager } from "./slot_manager.ts";
 
-/** The slot of a sequence that nobody schedules. */
+/** The slot of a sequence outside the scheduler. */
 export class OwnSlot {
   private constructor(private readonly slots: SlotManager, private readonly slot: number) {}
 

@@ -1,30 +1,30 @@
 import { Holds } from "../sequences/holds.ts";
 
-/** Why a state is kept that no sequence goes on from at the moment. */
+/** A kept state. */
 export interface KeptState {
-  /** Whether it is of the midst of a prompt: let go before those that a prompt or an answer ends with. */
+  /** Whether it is inside a prompt: evicted before those at the end of a prompt or an answer. */
   readonly passing: boolean;
   /** Called when it is kept no longer. */
   readonly onForget: () => void;
 }
 
 /**
- * The slots that states of sequences are in, with reference counts. A state that more than one goes on from,
- * or that is kept for prompts to come, is read and never written: who goes on writes another slot.
+ * The slots of the states of sequences, with reference counts. A state that several sequences start from, or that is
+ * kept for later prompts, is never written: its readers write to other slots.
  *
- * States that nobody goes on from are kept until their slots are needed, and are then let go
- * least-recently-used, those of the midst of prompts first.
+ * Unreferenced states are kept until their slots are needed. The least recently used one is evicted first, and those
+ * inside prompts before all others.
  */
 export class SlotManager {
   /** Slots that steps use which are not over, where a device has several lanes: see {@link StepHolds}. */
   readonly holds: Holds;
-  /** Called when a slot was given back: there may be one for whoever waits. */
+  /** Called when a slot was released: a waiting sequence may take it. */
   onRelease?: () => void;
   private readonly references: Uint32Array;
   /** Slots that hold nothing. */
   private readonly empty: number[];
   private readonly kept = new Map<number, KeptState>();
-  /** Slots of kept states that nobody goes on from, least recently used first; those of the midst of prompts. */
+  /** Slots of kept states without references, least recently used first; the second set: those inside prompts. */
   private readonly idle = new Set<number>();
   private readonly idlePassing = new Set<number>();
 
@@ -40,12 +40,12 @@ export class SlotManager {
     return this.empty.length + this.idleSlots;
   }
 
-  /** How many states are kept that nobody goes on from. */
+  /** How many kept states have no references. */
   get idleSlots(): number {
     return this.idle.size + this.idlePassing.size;
   }
 
-  /** A slot of one's own, or undefined where there is none. */
+  /** Allocates a slot; undefined where none is free. */
   allocate(): number | undefined {
     let slot = this.empty.pop();
     if (slot === undefined) {
@@ -79,7 +79,7 @@ export class SlotManager {
     if (free.length > 0) this.onRelease?.();
   }
 
-  /** Whether a slot may be written to: one holder, no step that reads it, and nobody may come to share it. */
+  /** Whether a slot may be written to: it has one reference, no step reads it, and its state is not kept. */
   isWritable(slot: number): boolean {
     return this.references[slot] === 1 && !this.kept.has(slot) && !this.holds.has(slot);
   }
@@ -91,10 +91,10 @@ export class SlotManager {
   }
 
   /**
-   * Keeps the state in a slot that somebody holds, also when it is given back.
+   * Keeps the state in a referenced slot, also after its release.
    *
-   * @returns Whether it is kept: one of the midst of a prompt is not where those that a prompt or an answer
-   * ends with would have to go for it.
+   * @returns Whether it is kept. One inside a prompt is not, where it would evict one at the end of a prompt or an
+   * answer.
    */
   keep(slot: number, state: KeptState): boolean {
     if (this.kept.has(slot)) return false;
@@ -103,7 +103,7 @@ export class SlotManager {
     return true;
   }
 
-  /** A state is not kept any longer, unless somebody goes on from it. */
+  /** Evicts a state, unless it is referenced. */
   letGo(slot: number): void {
     if (this.references[slot] === 0) this.forget(slot);
   }
@@ -116,7 +116,7 @@ export class SlotManager {
     state.onForget();
   }
 
-  /** Puts a slot that nobody holds where it can be had from. */
+  /** Makes an unreferenced slot available. */
   private lay(slot: number): void {
     const state = this.kept.get(slot);
     if (state === undefined) this.empty.push(slot);

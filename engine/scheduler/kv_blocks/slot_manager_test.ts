@@ -6,7 +6,7 @@ import { SlotManager } from "./slot_manager.ts";
 const KV_BLOCK_TOKENS = 4;
 const TOKENS = Array.from({ length: 41 }, (_, i) => i);
 
-/** Keeps a state that nobody goes on from; what is let go is noted. */
+/** Keeps a state without references, and notes when it is evicted. */
 function keep(slots: SlotManager, gone: number[], passing = false): number {
   const slot = slots.allocate()!;
   assertEquals(slots.keep(slot, { passing, onForget: () => gone.push(slot) }), true);
@@ -30,7 +30,7 @@ Deno.test("a state that others go on from, or that is kept, is not written", () 
   assertEquals([slots.free, slots.idleSlots], [2, 0]);
 });
 
-Deno.test("kept states go when their slots are needed: of the midst of prompts first, then least recently used", () => {
+Deno.test("kept states go when their slots are needed: inside prompts first, then least recently used", () => {
   const slots = new SlotManager(4);
   const gone: number[] = [];
   const first = keep(slots, gone);
@@ -53,7 +53,7 @@ Deno.test("kept states go when their slots are needed: of the midst of prompts f
   assertEquals(slots.free, 4);
 });
 
-Deno.test("a state of the midst of a prompt is not kept where one of a prompt's end would go for it", () => {
+Deno.test("a state inside a prompt is not kept where one at a prompt's end would be evicted for it", () => {
   const slots = new SlotManager(3);
   const gone: number[] = [];
   const own = slots.allocate()!;
@@ -66,7 +66,7 @@ Deno.test("a state of the midst of a prompt is not kept where one of a prompt's 
   assertEquals(gone, []);
 });
 
-Deno.test("a state that is let go while somebody goes on from it stays kept", () => {
+Deno.test("a referenced state that is let go stays kept", () => {
   const slots = new SlotManager(1);
   const gone: number[] = [];
   const slot = keep(slots, gone);

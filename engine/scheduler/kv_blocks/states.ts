@@ -6,14 +6,14 @@ import type { Sequence } from "../sequences/sequence.ts";
 import type { SlotManager } from "./slot_manager.ts";
 
 /**
- * The states of the sequences of a {@link Roster}, where a model keeps some beside K and V.
+ * The states of the sequences of a {@link Roster}, of models that have them next to K and V.
  *
- * A state is that after a sequence's computed tokens, no others: it cannot be cut as KV blocks can. A step reads
- * it from one slot and writes it to the same, or to another where the old one is still wanted: others go on
- * from it, it is kept under a prefix that ends there, or guesses may be wrong.
+ * A state covers exactly a sequence's computed tokens; it cannot be cut as KV blocks can. A step reads it from one
+ * slot and writes it to the same. It writes to another slot where the old state is still needed: others start from
+ * it, the prefix cache keeps it, or guesses may be wrong.
  */
 export class States {
-  /** @param host Where sequences that give way keep their states; without it they are computed again. */
+  /** @param host Where preempted sequences keep their states; without it they are recomputed. */
   constructor(
     private readonly kvBlockManager: KvBlockManager,
     private readonly slots: SlotManager,
@@ -21,20 +21,20 @@ export class States {
     private readonly host?: HostKvBlocks,
   ) {}
 
-  /** Whether there is a slot for somebody who comes in. */
+  /** Whether a slot is free for another sequence. */
   get hasRoom(): boolean {
     return this.slots.free > 0;
   }
 
-  /** Whether slots were given up that a step still uses: there will be some when it is over. */
+  /** Whether steps still use released slots, which become free when these steps end. */
   get comes(): boolean {
     return this.slots.holds.coming > 0;
   }
 
   /**
-   * How many tokens of a sequence a step computes, of so many at most: one step ends at the last KV block border
-   * of the prompt, where the state is kept for prompts that begin alike, and one before its last token, where
-   * others wait to go on from there.
+   * How many tokens of a sequence a step computes, of so many at most. One step ends at the last KV block border of
+   * the prompt, where the state is kept for the prefix cache. Where followers wait, one ends before the last token of
+   * the prompt.
    */
   cut(sequence: Sequence, most: number): number {
     const { computed, prompt, leads } = sequence;
@@ -50,7 +50,7 @@ export class States {
   }
 
   /**
-   * Sees to it that the next step has a slot to write a sequence's state to; whether there was one.
+   * Ensures that the next step has a slot for a sequence's state. Returns whether it has.
    *
    * @param apart Whether the state before the step must stay as it is.
    */
@@ -61,7 +61,7 @@ export class States {
     sequence.nextSlot = this.slots.allocate();
     if (sequence.nextSlot !== undefined) return true;
     if (apart) return false;
-    // Rather than that somebody gives way, a state is not kept.
+    // Drops a kept state rather than preempt a sequence.
     if (sequence.startSlot !== undefined) {
       this.dropStart(sequence);
       return this.reserve(sequence);
@@ -70,9 +70,9 @@ export class States {
   }
 
   /**
-   * How many steps of a run there can be, one token each, of so many that a sequence would take part in: those to the KV block
-   * border where its state would have to be kept a second time. One that goes on behind the first has a slot for that
-   * afterwards; where none can be had, its steps end there.
+   * How many steps a run can have, one token each, of so many that a sequence would take part in. They end at the KV
+   * block border where its state would have to be kept a second time. A second slot takes the run past the first
+   * border; where none is free, it ends there.
    */
   reserveRun(sequence: Sequence, steps: number): number {
     const toBorder = this.stepsToBorder(sequence);
@@ -175,15 +175,15 @@ export class States {
     sequence.savedState = undefined;
   }
 
-  /** The last KV block border before the last token of a sequence's prompt, which somebody has to compute. */
+  /** The last KV block border before the last token of a sequence's prompt, which is always computed. */
   private lastBorder({ prompt }: Sequence): number {
     const last = prompt.length - 1;
     return last - last % this.kvBlockManager.kvBlockTokens;
   }
 
   /**
-   * Keeps a state at a KV block border: the one that a prompt ends with, those that chunks of it end with where
-   * there is room, and the newest of an answer, as a conversation goes on from its end.
+   * Keeps a state at a KV block border: at the end of a prompt, between its chunks where there is room, and the
+   * newest of an answer, because a conversation continues there.
    */
   private keep(sequence: Sequence): void {
     const { computed, prefixes, prompt } = sequence;

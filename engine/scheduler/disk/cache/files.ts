@@ -7,7 +7,7 @@ export interface FolderEntry {
 
 /** What the disk cache needs of a file system; each call fails as the operating system's does. */
 export interface Files {
-  /** Fills parts from a file's beginning on; how many bytes there were, fewer where the file ends before. */
+  /** Fills parts from a file's start on. Returns how many bytes there were, fewer at the file's end. */
   read(path: string, parts: readonly Uint8Array[]): Promise<number>;
   /** Writes a file that was not there before, readable by its owner alone, of a time in milliseconds since 1970. */
   write(path: string, parts: readonly Uint8Array[], modified: number): Promise<void>;
@@ -19,7 +19,7 @@ export interface Files {
   /** The size in bytes of a file and when it was last used; undefined where it is gone. */
   stat(path: string): Promise<{ readonly bytes: number; readonly modified: number } | undefined>;
   list(folder: string): Promise<FolderEntry[]>;
-  /** Makes a folder and those above it, open to its owner alone; one that is there is left as it is. */
+  /** Makes a folder and those above it, open to its owner alone. An existing one stays as it is. */
   makeFolder(path: string): Promise<void>;
 }
 

@@ -9,7 +9,7 @@ const SAMPLE_BYTES = 4096;
 const SAMPLES = 4;
 const CHUNK_BYTES = 2 ** 20;
 
-/** What the bits of KV blocks depend on beside their tokens. */
+/** The origin of KV blocks: all that their bits depend on, except their tokens. */
 export interface Origin {
   readonly gguf: Gguf;
   readonly program: Program;
@@ -35,13 +35,11 @@ export interface OriginPart {
 }
 
 /**
- * What the bits of KV blocks depend on beside their tokens, in parts that can be read by a person; KV blocks are
- * known by the hash of it.
+ * Describes the origin of KV blocks, readable by a person. The hash of it identifies them.
  *
- * Of the model that is its program, and of each tensor the type, the shape and samples of the data: all of one
- * of up to 16 KiB, else four times 4 KiB. So a file is known again under another name, and with another chat
- * template. What is not noticed is a file that differs from another in nothing but tensor data between the
- * samples; what training, merging or quantising makes differs everywhere.
+ * The model counts by its program, and by the type, the shape and samples of each tensor: all data up to 16 KiB, else
+ * four times 4 KiB. So a file is recognised under another name, and with another chat template. A file that differs
+ * only in tensor data between the samples is not told apart; training, merging or quantising changes data everywhere.
  *
  * @throws Where a file cannot be read.
  */
@@ -60,7 +58,7 @@ export async function describeOrigin(origin: Origin): Promise<Record<string, unk
       ),
       weights: await hashWeights(gguf, program),
     },
-    // Those that change what is computed are in the program too; the others are not told apart here.
+    // Overrides that change results are in the program too; the others are all included here.
     ...(gguf.overrides === undefined ? {} : { overrides: gguf.overrides }),
     library: await hashFile(libraryPath),
     device: factsOf(device),
@@ -78,7 +76,7 @@ function factsOf({ name, computeCapability, multiprocessors, driver, instruction
   return { name, computeCapability, multiprocessors, driver, instructionSet };
 }
 
-/** The hash that a description stands for. */
+/** The hash of a description. */
 export function identityOf(description: Record<string, unknown>): string {
   return hashOf(JSON.stringify(description));
 }

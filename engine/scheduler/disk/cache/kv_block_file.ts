@@ -40,7 +40,7 @@ export function headerBytes(kvBlockBytes: number): number {
   return Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
 }
 
-/** The header of a KV block's file; `identity` is what its bits depend on beside the tokens, in hexadecimal. */
+/** The header of a KV block's file; `identity` is its origin's hash, in hexadecimal. */
 export async function encodeHeader(
   identity: string,
   { hash, promptRows, group }: KvBlockName,

@@ -1,6 +1,6 @@
 import { type KvBlockName, type PrefixKey, prefixKey } from "./kv_block_name.ts";
 
-/** A prefix some of whose last KV blocks are on disk. */
+/** A prefix of which the last KV block is on disk, of some groups. */
 export interface StoredPrefix {
   readonly key: PrefixKey;
   readonly promptRows: number;

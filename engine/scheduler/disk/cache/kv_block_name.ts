@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { MAX_CACHE_GROUPS } from "../../../device/mod.ts";
 
 /**
- * What a prefix (whole KV blocks of tokens that sequences begin with) is known by on disk, in every process:
- * the hash of the prefix before it and of its last KV block's tokens, then how many of these tokens were computed
- * as prompt rows. The key of no tokens is what the bits depend on beside the tokens: see `identity.ts`.
+ * The key of a prefix (whole KV blocks of tokens) on disk, the same in every process: the hash of the prefix before
+ * it and of its last KV block's tokens, then how many of these tokens were prompt rows. The key of no tokens is the
+ * hash of the origin: see `identity.ts`.
  */
 export type PrefixKey = string;
 
@@ -23,7 +23,7 @@ export function prefixKey(hash: string, promptRows: number): PrefixKey {
   return `${hash}-${promptRows}`;
 }
 
-/** In the place of a group: the state after a prefix's last token, of a model that keeps some. */
+/** Instead of a group: the state after a prefix's last token, of a model with states. */
 export const STATE_GROUP = MAX_CACHE_GROUPS;
 
 /** One KV block: the last of a prefix, of one group of layers; or the state after it. */

@@ -13,7 +13,7 @@ const BETWEEN_TRIMS = 1 / 20;
 /** How long nothing is written after a failure, at first and at most, in milliseconds; it doubles. */
 const FIRST_PAUSE_MS = 30_000;
 const LONGEST_PAUSE_MS = 10 * 60_000;
-/** The limit where the disk is full, of what there is: some room is given back, to whoever needs it. */
+/** The limit when the disk is full, as a share of the bytes in use: the rest is freed. */
 const KEPT_WHEN_FULL = 0.9;
 /** After so many failures of the disk in a row nothing more is read. */
 const MOST_READ_FAILURES = 16;
@@ -22,9 +22,9 @@ const MOST_READ_FAILURES = 16;
 export interface KvBlockStoreOptions {
   /** Where everything lies; other processes may use it too. */
   readonly folder: string;
-  /** What the bits of KV blocks depend on beside their tokens: a SHA-256 in hexadecimal. */
+  /** The identity of the KV blocks' origin, on which their bits depend: a SHA-256 in hexadecimal. */
   readonly identity: string;
-  /** What that is, for a person who looks into the folder. */
+  /** The origin, for a person who looks into the folder. */
   readonly description?: unknown;
   readonly kvBlockBytes: number;
   /** Bytes of all files at most, those of other models included. */
@@ -93,7 +93,7 @@ export class KvBlockStore {
     this.folder = join(options.folder, modelFolder(options.identity));
   }
 
-  /** Finds out what is there. */
+  /** Opens the store and reads which files exist. */
   static async open(options: KvBlockStoreOptions): Promise<KvBlockStore> {
     const store = new KvBlockStore(options);
     await store.prepare();
@@ -120,7 +120,7 @@ export class KvBlockStore {
   }
 
   /**
-   * What is there of the prefixes that are longer by a KV block than the one of a key, and their hash.
+   * The stored prefixes one KV block longer than that of a key, and their hash.
    *
    * @param tokens The KV block's tokens in decimal, separated by commas.
    */
@@ -129,13 +129,13 @@ export class KvBlockStore {
     return { hash, prefixes: this.reads ? this.index.prefixes(hash) : [] };
   }
 
-  /** Whether a KV block is there, as far as is known. */
+  /** Whether a KV block is stored, as far as is known. */
   has(kvBlock: KvBlockName): boolean {
     return this.index.has(kvBlock);
   }
 
   /**
-   * Reads a KV block; the answer is whether it is there, undamaged. Else there is anything in `memory`.
+   * Reads a KV block. Returns whether it was stored undamaged; otherwise `memory` may contain anything.
    *
    * @param place How many KV blocks of tokens come before it.
    */
@@ -165,7 +165,7 @@ export class KvBlockStore {
   }
 
   /**
-   * Writes a KV block, where that is possible. The memory must stay as it is until it is done.
+   * Writes a KV block, where that is possible. The memory must not change before it resolves.
    *
    * @param place How many KV blocks of tokens come before it.
    */
@@ -307,7 +307,7 @@ export class KvBlockStore {
     if (wasOff) return;
     this.options.onProblem?.(
       `Nothing is written to the disk cache for now: ${this.folder} cannot be written to: ` +
-        `${systemReason(error)}. What is there is still read; it is tried again in ` +
+        `${systemReason(error)}. Stored blocks are still read; it is tried again in ` +
         `${FIRST_PAUSE_MS / 1000} s, then less often.`,
     );
   }
@@ -321,19 +321,19 @@ export class KvBlockStore {
 }
 
 /**
- * When a KV block was used, if that is now. All KV blocks of a prefix that are used in one {@link USE_MS} have the same
- * time, less a millisecond for each KV block before them: so of a prefix the end goes before the beginning.
+ * The time that marks a KV block as used now. All KV blocks of a prefix used in one {@link USE_MS} have the same
+ * time, less a millisecond for each KV block before them. So a prefix is evicted from its end.
  */
 function usedNow(place: number): number {
   return USE_MS * currentUse() - place;
 }
 
-/** A number that rises each time {@link USE_MS} have passed: who was used in it need not be noted again. */
+/** Rises each time {@link USE_MS} have passed. One note a number suffices for each file. */
 export function currentUse(): number {
   return Math.floor(Date.now() / USE_MS);
 }
 
-/** Whether a disk, or what somebody may have of it, is full. */
+/** Whether a disk, or a user's quota on it, is full. */
 function isFull(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return code === "ENOSPC" || code === "EDQUOT";

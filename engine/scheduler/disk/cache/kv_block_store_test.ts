@@ -98,7 +98,7 @@ Deno.test("what was written is found by the next process, and only by one whose 
   assertEquals(next.status().bytes, 5 * FILE_BYTES);
 });
 
-Deno.test("where there is too much, what was not used for longest goes, of any model, and the end of a prefix before its beginning", async () => {
+Deno.test("where there is too much, what was not used for longest goes, of any model, and the end of a prefix before its start", async () => {
   const files = new FakeFiles();
   const foreign = await open(files, 1000, OTHER);
   for (let i = 0; i < 10; i++) await foreign.write(kvBlock(i), i, contents(i));
@@ -121,13 +121,13 @@ Deno.test("where there is too much, what was not used for longest goes, of any m
   const left = await open(files, 1000, OTHER);
   const found = [];
   for (let i = 0; i < 10; i++) if (await find(left, i)) found.push(i);
-  // Of those that nobody used, the first ones are left.
+  // Of the unused ones, the first are left.
   assertEquals(found.slice(-2), [3, 8]);
   assertEquals(found.slice(0, -2), found.slice(0, -2).map((_, i) => i));
   for (let i = 0; i < 14; i++) assert(await find(store, i), `${i} was younger, and is gone`);
 });
 
-Deno.test("files of somebody else are left alone, and what was half written long ago is removed", async () => {
+Deno.test("foreign files are left alone, and what was half written long ago is removed", async () => {
   const files = new FakeFiles();
   const store = await open(files);
   await store.write(kvBlock(1), 0, contents(1));
@@ -152,7 +152,7 @@ Deno.test("files of somebody else are left alone, and what was half written long
   assert(!files.files.has(abandoned));
 });
 
-Deno.test("a full disk ends writing for a while with one notice; what is there is read, and the oldest of it given up", async () => {
+Deno.test("a full disk ends writing for a while with one notice; stored blocks are read, and the oldest removed", async () => {
   const files = new FakeFiles();
   const problems: string[] = [];
   let now = 1000;
@@ -210,7 +210,7 @@ Deno.test("a disk that fails again and again is asked no more; one that fails on
   assertMatch(problems[0], /input\/output/);
 });
 
-Deno.test("a folder that somebody has removed is made again", async () => {
+Deno.test("a removed folder is made again", async () => {
   const files = new FakeFiles();
   const problems: string[] = [];
   const store = await open(files, 1000, IDENTITY, problems);

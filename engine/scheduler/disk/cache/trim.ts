@@ -2,7 +2,7 @@ import { join } from "@std/path";
 import type { Files } from "./files.ts";
 import { isPartialName, kvBlockOf } from "./kv_block_name.ts";
 
-/** A KV block's file that is half written and has not changed for so long belongs to nobody any more. */
+/** A half-written file of a KV block that has not changed for so long is abandoned. */
 const ABANDONED_MS = 10 * 60_000;
 /** What is left where there was too much, of the limit: so it is rare that all files are looked at. */
 const KEPT = 0.9;
@@ -23,9 +23,9 @@ export interface Trimmed {
 }
 
 /**
- * Looks at the files of all models, removes what was left half written long ago and, where there are more
- * bytes than the limit, the files that were not used for longest. Any number of processes may do so: a file
- * that another has removed is none. What is no KV block's file by its name is left alone.
+ * Removes half-written files that were abandoned and, above the limit of bytes, the least recently used files of all
+ * models. Any number of processes may do so at once: it ignores files that another has removed. It leaves files alone
+ * whose names are not those of KV blocks.
  */
 export async function trim(
   files: Files,
@@ -70,7 +70,7 @@ function isModelFolder(name: string): boolean {
   return /^[0-9a-f]{32}$/.test(name);
 }
 
-/** The name of the folder of the KV blocks whose bits depend on the same, beside their tokens. */
+/** The name of the folder for KV blocks of one origin. */
 export function modelFolder(identity: string): string {
   return identity.slice(0, 32);
 }
