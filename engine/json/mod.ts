@@ -4,7 +4,7 @@
  * @module
  */
 export { isJsonObject, JsonNumber, numberOf } from "./json_number.ts";
-export { mapMembers, orderedObject } from "./ordered_object.ts";
+export { define, mapMembers, orderedObject } from "./ordered_object.ts";
 export {
   type BearableLoss,
   type JsonLimits,

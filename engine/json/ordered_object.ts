@@ -22,6 +22,16 @@ export function orderedObject(
   return inOrder ? object : new Proxy(object, new KeyOrder(keys));
 }
 
+/** Sets a member of any name: "__proto__" becomes a member like any other. */
+export function define(holder: object, key: string | number, value: unknown): void {
+  Object.defineProperty(holder, key, {
+    value,
+    writable: true,
+    enumerable: true,
+    configurable: true,
+  });
+}
+
 /** The same members of an object with other values, in their order. */
 export function mapMembers(
   object: object,

@@ -7,6 +7,7 @@
  * @module
  */
 import { JsonNumber } from "./json_number.ts";
+import { JsonParts } from "./json_parts.ts";
 import { orderedObject } from "./ordered_object.ts";
 
 /**
@@ -68,25 +69,30 @@ export function parseWhole(
   limits?: JsonLimits,
   bearable?: BearableLoss,
 ): ParsedJson {
-  const parts = parsing(text, limits, bearable);
+  const parts = parsing(text, Infinity, limits, bearable);
   for (;;) {
     const { done, value } = parts.next();
     if (done) return value;
   }
 }
 
+/** Characters of a text that are read before others have their turn, where none of its strings is longer. */
+const PART_LENGTH = 2 ** 17;
+
 /**
  * The same, part by part.
  *
  * @param turn Awaited between two parts: others have their turn.
+ * @param partLength About how many characters a part has.
  */
 export async function parseInTurns(
   text: string,
   turn: () => Promise<void>,
   limits: JsonLimits,
   bearable?: BearableLoss,
+  partLength = PART_LENGTH,
 ): Promise<ParsedJson> {
-  const parts = parsing(text, limits, bearable);
+  const parts = parsing(text, partLength, limits, bearable);
   for (;;) {
     const { done, value } = parts.next();
     if (done) return value;
@@ -94,19 +100,27 @@ export async function parseInTurns(
   }
 }
 
-/** Reads a text in parts, none of which can be parted further. */
+/** Reads a text in parts of a length. */
 function* parsing(
   text: string,
-  limits?: JsonLimits,
+  length: number,
+  limits: JsonLimits = NO_LIMITS,
   bearable?: BearableLoss,
 ): Generator<undefined, ParsedJson> {
-  const loses = look(text, limits, bearable);
-  yield;
+  const parts = text.length > length ? new JsonParts(text, length) : undefined;
+  const look = new Look(text, limits, bearable, parts);
+  // What has more than it may is refused soon, however long it is.
+  const lookLength = Math.min(length, PART_LENGTH);
+  while (look.at < text.length) {
+    look.goOn(look.at + lookLength);
+    yield;
+  }
+  const { loses } = look;
   // It checks the text, too: what reads it once more need not.
-  const value = JSON.parse(text);
+  const value = parts === undefined ? JSON.parse(text) : yield* parts.value();
   if (!loses) return { value, isPlain: true };
   yield;
-  return { value: read(text), isPlain: false };
+  return { value: yield* read(text, length), isPlain: false };
 }
 
 const QUOTE = 0x22;
@@ -117,58 +131,97 @@ const isDigit = (code: number) => code >= 0x30 && code <= 0x39;
 const isBetween = (code: number) =>
   code === 0x20 || code === 0x2c || code === 0x3a || (code >= 0x09 && code <= 0x0d);
 
-/** Whether `JSON.parse` would lose something that counts. Of a text that is no JSON the answer is any. */
-function look(text: string, limits: JsonLimits = NO_LIMITS, bearable?: BearableLoss): boolean {
-  let levels = 0;
-  let isObject = false;
+/** Finds out whether `JSON.parse` would lose something that counts. Of a text that is no JSON the answer is any. */
+class Look {
+  /** The character that is looked at next. */
+  at = 0;
+  private levels = 0;
+  private isObject = false;
   // Whether the next string is a key of the outermost object, and what counts in that key's value.
-  let beginsMember = false;
-  let numbersCount = true;
-  let orderCounts = true;
-  let lost = 0;
-  let values = 0;
-  let members = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
+  private beginsMember = false;
+  private numbersCount = true;
+  private orderCounts = true;
+  private lost = 0;
+  private values = 0;
+  private members = 0;
+
+  /** @param parts Is told of the text's arrays, objects and commas. */
+  constructor(
+    private readonly text: string,
+    private readonly limits: JsonLimits,
+    private readonly bearable: BearableLoss | undefined,
+    private readonly parts: JsonParts | undefined,
+  ) {}
+
+  /** Whether something has been found. */
+  get loses(): boolean {
+    return this.lost > 0;
+  }
+
+  /**
+   * Looks at the text's characters as far as to one of them, or to the end of the string that it is in.
+   *
+   * @throws {JsonTooMuch} where there are more than the limits, {@link SyntaxError} for too deep nesting.
+   */
+  goOn(until: number): void {
+    const { text, limits } = this;
+    const to = Math.min(until, text.length);
+    let { at } = this;
+    while (at < to) {
+      const code = text.charCodeAt(at);
+      at = code <= 0x20 ? at + 1 : this.token(code, at);
+    }
+    this.at = at;
+    requireWithin(limits, this.lost, this.members, this.values);
+  }
+
+  /** Looks at what begins at a character; where it ends. */
+  private token(code: number, at: number): number {
+    const { text, parts } = this;
     if (code === QUOTE) {
       const end = endOfString(text, at);
-      if (beginsMember) {
-        beginsMember = false;
-        const member = text.slice(at + 1, end - 1);
-        // A key that is spelt with escapes is any.
-        const isKnown = bearable !== undefined && !member.includes("\\");
-        numbersCount = !isKnown || !bearable.ofNumbers(member);
-        orderCounts = !isKnown || !bearable.ofOrder(member);
-      }
+      if (this.beginsMember) this.member(text.slice(at + 1, end - 1));
       if (
-        (orderCounts || levels === 1) && isDigit(text.charCodeAt(at + 1)) &&
+        (this.orderCounts || this.levels === 1) && isDigit(text.charCodeAt(at + 1)) &&
         isIndexKey(text, at, end)
       ) {
-        lost++;
+        this.lost++;
       }
-      at = end - 1;
-    } else if (code === 0x5b || code === 0x7b) {
-      if (levels === 0) beginsMember = isObject = code === 0x7b;
-      if (++levels > MOST_LEVELS) {
+      return end;
+    }
+    if (code === 0x5b || code === 0x7b) {
+      if (this.levels === 0) this.beginsMember = this.isObject = code === 0x7b;
+      if (++this.levels > MOST_LEVELS) {
         throw new SyntaxError(`arrays and objects are nested more than ${MOST_LEVELS} deep`);
       }
+      parts?.open(at);
     } else if (code === 0x5d || code === 0x7d) {
-      levels--;
+      this.levels--;
+      parts?.close(at, code);
     } else if (code === 0x2d || isDigit(code)) {
       const end = endOfWord(text, at);
-      const mayLose = numbersCount ? !isShort(text, at, end) : end - at > SURE_DIGITS;
-      if (mayLose && !JsonNumber.isPlain(text.slice(at, end))) lost++;
-      at = end - 1;
+      const mayLose = this.numbersCount ? !isShort(text, at, end) : end - at > SURE_DIGITS;
+      if (mayLose && !JsonNumber.isPlain(text.slice(at, end))) this.lost++;
+      return end;
     } else if (code === 0x2c) {
-      values++;
-      if (levels === 1 && isObject) beginsMember = true;
+      this.values++;
+      if (this.levels === 1 && this.isObject) this.beginsMember = true;
+      parts?.comma(at);
     } else if (code === 0x3a) {
-      members++;
+      this.members++;
     }
-    if (lost > limits.lost || members > limits.members || values > limits.values) break;
+    return at + 1;
   }
-  requireWithin(limits, lost, members, values);
-  return lost > 0;
+
+  /** A member of the outermost object begins. */
+  private member(name: string): void {
+    const { bearable } = this;
+    this.beginsMember = false;
+    // A key that is spelt with escapes is any.
+    const isKnown = bearable !== undefined && !name.includes("\\");
+    this.numbersCount = !isKnown || !bearable.ofNumbers(name);
+    this.orderCounts = !isKnown || !bearable.ofOrder(name);
+  }
 }
 
 /** Digits of an integer that a double has for sure. */
@@ -246,10 +299,15 @@ interface Open {
   key?: string;
 }
 
-/** Reads a text that is JSON, without a call a level. */
-function read(text: string): unknown {
+/** Reads a text that is JSON, without a call a level; in parts of a length. */
+function* read(text: string, length: number): Generator<undefined, unknown> {
   const open: Open[] = [];
+  let partEnd = length;
   for (let at = 0;;) {
+    if (at >= partEnd) {
+      partEnd = at + length;
+      yield;
+    }
     const code = text.charCodeAt(at);
     if (isBetween(code)) {
       at++;

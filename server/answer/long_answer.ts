@@ -7,37 +7,58 @@
 
 import { Turns } from "../../engine/turns.ts";
 
-/** Items of a list, and characters of a text, that are written at a time. */
+/** Items of a list, and characters of a text, that are written at a time; an item is a number, or as long as one. */
 const ITEMS = 2048;
 const CHARACTERS = 65_536;
 
+/** What is short enough to be written whole. */
+type JsonValue = string | number | { readonly [name: string]: JsonValue };
+
+function isPieces(value: Generator<string> | JsonValue): value is Generator<string> {
+  return typeof value === "object" && typeof value.next === "function";
+}
+
 /** An object whose values are JSON, or pieces of it. */
 export function* objectAsJson(
-  fields: Readonly<Record<string, Generator<string> | string | number>>,
+  fields: Readonly<Record<string, Generator<string> | JsonValue>>,
 ): Generator<string> {
   let before = "{";
   for (const [name, value] of Object.entries(fields)) {
     yield `${before}${JSON.stringify(name)}:`;
-    if (typeof value === "object") yield* value;
+    if (isPieces(value)) yield* value;
     else yield JSON.stringify(value);
     before = ",";
   }
   yield before === "{" ? "{}" : "}";
 }
 
-/** A list, each of whose items is made when it is its turn. */
+/**
+ * A list, each of whose items is made when it is its turn.
+ *
+ * @param itemLength How many numbers an item has, or what is as long: of long ones fewer are written at a time.
+ */
 export function* listAsJson<T>(
   items: ArrayLike<T>,
-  written: (item: T) => unknown,
+  written: (item: T, index: number) => unknown,
+  itemLength = 1,
 ): Generator<string> {
-  for (let at = 0; at < items.length; at += ITEMS) {
+  const atOnce = Math.max(1, Math.floor(ITEMS / itemLength));
+  for (let at = 0; at < items.length; at += atOnce) {
     const part = Array.from(
-      { length: Math.min(ITEMS, items.length - at) },
-      (_, i) => written(items[at + i]),
+      { length: Math.min(atOnce, items.length - at) },
+      (_, i) => written(items[at + i], at + i),
     );
     yield (at > 0 ? "," : "[") + JSON.stringify(part).slice(1, -1);
   }
   yield items.length === 0 ? "[]" : "]";
+}
+
+/** The vectors of texts. */
+export function vectorsAsJson(
+  vectors: readonly Float32Array[],
+  written: (vector: Float32Array, index: number) => unknown,
+): Generator<string> {
+  return listAsJson(vectors, written, vectors[0]?.length);
 }
 
 /** A text. */

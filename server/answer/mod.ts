@@ -9,7 +9,7 @@ export { dimensionsField, embed, MAX_TEXTS } from "./embeddings.ts";
 export { GenerateBody, Generated, GeneratedPiece, generateRoute } from "./generate.ts";
 export { allReady, cancelAll, chunksOf, startAll } from "./generations.ts";
 export { loadModel } from "./load_model.ts";
-export { listAsJson, longAnswer, objectAsJson, textAsJson } from "./long_answer.ts";
+export { listAsJson, longAnswer, objectAsJson, textAsJson, vectorsAsJson } from "./long_answer.ts";
 export { eventStream, SSE } from "./sse.ts";
 export { Timings, timingsOf } from "./timings.ts";
 export { tokenName, wholeText } from "./token_names.ts";

@@ -1,7 +1,14 @@
 import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { readAnyType } from "../access/mod.ts";
-import { embed, MAX_TEXTS, modelFields, withModel } from "../answer/mod.ts";
+import {
+  embed,
+  longAnswer,
+  MAX_TEXTS,
+  modelFields,
+  vectorsAsJson,
+  withModel,
+} from "../answer/mod.ts";
 import { answerEmbeddings } from "../openai/mod.ts";
 import { parseBody, prompts, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
@@ -53,13 +60,9 @@ async function vectors(
   );
   return await withModel(c, server, body, async (model, ends) => {
     const { vectors } = await embed(model, body.content, {}, ends);
-    return c.json(
-      vectors.map((vector, index) => ({
-        index,
-        embedding: [Array.from(vector)],
-      })) satisfies z.output<
-        typeof LlamaEmbeddings
-      >,
-    );
+    return longAnswer(vectorsAsJson(vectors, (vector, index) => ({
+      index,
+      embedding: [Array.from(vector)],
+    })));
   });
 }

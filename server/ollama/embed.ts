@@ -5,8 +5,11 @@ import {
   dimensionsField,
   embed,
   loadModel,
+  longAnswer,
   MAX_TEXTS,
   modelFields,
+  objectAsJson,
+  vectorsAsJson,
   withModel,
 } from "../answer/mod.ts";
 import { boolean, parseBody, read, string, wants } from "../request/mod.ts";
@@ -86,15 +89,13 @@ export function embedRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
           const how = { truncate: truncate ?? true, dimensions: dimensions ?? undefined };
           return { ...await embed(model, input, how, ends), served };
         });
-      return c.json(
-        {
-          model: body.model ?? name,
-          embeddings: vectors.map((vector) => Array.from(vector)),
-          total_duration: Math.round((performance.now() - arrived) * 1e6),
-          load_duration: Math.round((served - arrived) * 1e6),
-          prompt_eval_count: tokens,
-        } satisfies z.output<typeof OllamaEmbeddings>,
-      );
+      return longAnswer(objectAsJson({
+        model: body.model ?? name,
+        embeddings: vectorsAsJson(vectors, (vector) => Array.from(vector)),
+        total_duration: Math.round((performance.now() - arrived) * 1e6),
+        load_duration: Math.round((served - arrived) * 1e6),
+        prompt_eval_count: tokens,
+      }));
     },
   });
   route(app, "/api/embeddings", {

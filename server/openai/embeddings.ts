@@ -1,7 +1,16 @@
 import type { Context, Hono } from "hono";
 import { Buffer } from "node:buffer";
 import { z } from "zod";
-import { dimensionsField, embed, MAX_TEXTS, modelFields, withModel } from "../answer/mod.ts";
+import {
+  dimensionsField,
+  embed,
+  longAnswer,
+  MAX_TEXTS,
+  modelFields,
+  objectAsJson,
+  vectorsAsJson,
+  withModel,
+} from "../answer/mod.ts";
 import { ignored, parseBody, prompts, readJson, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { route } from "../route.ts";
@@ -57,18 +66,17 @@ export async function answerEmbeddings(
     const options = { dimensions: dimensions ?? undefined };
     const { vectors, tokens } = await embed(model, input, options, ends);
     const written = body.encoding_format === "base64" ? inBase64 : inNumbers;
-    return c.json(
-      {
-        object: "list",
-        data: vectors.map((vector, index) => ({
+    return longAnswer(objectAsJson({
+      object: "list",
+      data: vectorsAsJson(vectors, (vector, index) =>
+        ({
           object: "embedding",
           index,
           embedding: written(vector),
-        })),
-        model: model.name,
-        usage: { prompt_tokens: tokens, total_tokens: tokens },
-      } satisfies z.output<typeof EmbeddingList>,
-    );
+        }) satisfies z.output<typeof Embedding>),
+      model: model.name,
+      usage: { prompt_tokens: tokens, total_tokens: tokens },
+    }));
   });
 }
 

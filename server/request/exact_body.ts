@@ -6,6 +6,7 @@
  */
 import {
   type BearableLoss,
+  define,
   type JsonLimits,
   JsonNumber,
   type ParsedJson,
@@ -42,7 +43,7 @@ const BEARABLE: BearableLoss = {
 
 /** Digits of a seed that are read. */
 const MOST_SEED_DIGITS = 40;
-/** What a body may have, whatever its bytes: it is read in one piece, and others wait for that. */
+/** What a body may have, whatever its bytes: each value takes memory, and the time of whoever checks it. */
 const LIMITS: JsonLimits = {
   values: 1_100_000,
   members: 65_536,
@@ -93,16 +94,6 @@ function settingsOf({ value, isPlain }: ParsedJson): unknown {
     }
   }
   return body[0];
-}
-
-/** Sets a member, of any name. */
-function define(holder: object, key: string | number, value: unknown): void {
-  Object.defineProperty(holder, key, {
-    value,
-    writable: true,
-    enumerable: true,
-    configurable: true,
-  });
 }
 
 function settingOf(key: string | number, number: JsonNumber): number | bigint {

@@ -2,6 +2,8 @@
 import { assert, assertAlmostEquals, assertEquals, assertMatch } from "@std/assert";
 import { Buffer } from "node:buffer";
 import OpenAI from "openai";
+import { vectorsAsJson } from "../../server/answer/mod.ts";
+import { LlamaEmbeddings } from "../../server/llama_cpp/embedding.ts";
 import { OllamaEmbedding, OllamaEmbeddings } from "../../server/ollama/embed.ts";
 import { EmbeddingList } from "../../server/openai/embeddings.ts";
 import { readOllamaError } from "../fixtures/ollama_fixture.ts";
@@ -116,4 +118,30 @@ Deno.test("a client that leaves ends its texts, and a deadline is said", async (
   assertEquals([late.status, (await late.json()).error.code], [504, "timeout"]);
   await server.engine.idle();
   assertEquals(server.engine.status().usedKvBlocks, 0);
+});
+
+Deno.test("the vectors of many texts are written piece by piece, in every shape", async () => {
+  await using server = await startServer({ engine: { parallel: 4 } });
+  const input = Array.from({ length: 300 }, (_, i) => `text ${i}`);
+  const vectors = (await server.engine.embed(input)).vectors.map((vector) => Array.from(vector));
+  const shapes: [path: string, read: (json: unknown) => unknown][] = [
+    ["/v1/embeddings", (json) => EmbeddingList.parse(json).data.map((one) => one.embedding)],
+    ["/api/embed", (json) => OllamaEmbeddings.parse(json).embeddings],
+    ["/embedding", (json) => LlamaEmbeddings.parse(json).map((one) => one.embedding[0])],
+  ];
+  for (const [path, read] of shapes) {
+    const response = await server.post(path, { input });
+    // Of no answer that is written whole the length is unknown.
+    assertEquals(response.headers.get("content-length"), null);
+    assertEquals(response.headers.get("content-type"), "application/json");
+    assertEquals(read(await response.json()), vectors, path);
+  }
+});
+
+Deno.test("a piece of a list of vectors has so many numbers at most, however many vectors there are", () => {
+  const vectors = Array.from({ length: 40 }, () => new Float32Array(512).fill(1 / 3));
+  const pieces = [...vectorsAsJson(vectors, (vector) => Array.from(vector))];
+  assertEquals(JSON.parse(pieces.join("")), vectors.map((vector) => Array.from(vector)));
+  assertEquals(pieces.length, 40 * 512 / 2048 + 1);
+  assertEquals([...vectorsAsJson([], String)], ["[]"]);
 });
