@@ -98,7 +98,7 @@ void check_kv_blocks(const m40_cache_desc& desc, const uint32_t* kv_blocks, uint
 }
 
 void check_kv_block_memory(uint64_t kv_block_bytes, const void* memory, uint64_t n_bytes, uint32_t n_kv_blocks) {
-  check_memory(memory, n_bytes, "page", n_kv_blocks, kv_block_bytes);
+  check_memory(memory, n_bytes, "KV block", n_kv_blocks, kv_block_bytes);
 }
 
 void check_slots(const m40_cache_desc& desc, const uint32_t* slots, uint32_t n_slots, uint64_t slot_bytes, const void* memory, uint64_t n_bytes) {
