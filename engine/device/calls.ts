@@ -1,22 +1,22 @@
 import type { Symbols } from "./symbols.ts";
 
 /**
- * A context's functions, and the order of those that run off the event loop: a context is used from one
- * thread at a time, so a step waits for KV block copies that were asked for before it, and they for it. Steps of a program of
- * the lane of prompts have an order of their own.
+ * A context's functions, and the order of those that run off the event loop. One thread at a time may use a context, so
+ * a step waits for earlier copies of KV blocks, and later copies wait for the step. Steps of a program of the lane of
+ * prompts have an order of their own.
  */
 export class Calls {
-  /** The last of those that go on or wait. */
+  /** The last call that runs or waits. */
   private last?: Promise<void>;
   /** How many of them have not begun. */
   private waiting = 0;
-  /** What goes on ends early when this is called. */
+  /** Calling this ends the running call early. */
   private hurry?: () => void;
 
   /** @param postsSteps Whether to begin a step is never to wait for the device. */
   constructor(readonly symbols: Symbols, readonly postsSteps = false) {}
 
-  /** Does the work as soon as what was asked for before is over, however that ended. */
+  /** Does the work as soon as all earlier calls are over, also where they failed. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     const begin = () => {
       this.waiting--;
@@ -34,9 +34,9 @@ export class Calls {
   }
 
   /**
-   * {@link inTurn} for work that ends earlier where others wait.
+   * {@link inTurn} for work that ends early where other calls wait.
    *
-   * @param hurry Called when somebody does, once or more often, also before `work`.
+   * @param hurry Called when another call waits, once or more often, also before `work`.
    */
   inTurnUntilWanted<T>(work: () => Promise<T>, hurry: () => void): Promise<T> {
     return this.inTurn(async () => {

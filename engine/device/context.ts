@@ -104,7 +104,9 @@ export class Context {
     };
   }
 
-  /** Bytes that a program takes in an arena; its tensor indices are not looked at. `cache` as {@link Arena.createProgram} has it. */
+  /**
+   * Bytes that a program takes in an arena; it ignores tensor indices. `cache` as {@link Arena.createProgram} has it.
+   */
   programBytes(records: Records, cache?: CacheDesc): number {
     const bytes = new BigUint64Array(1);
     call((error) =>
@@ -277,7 +279,7 @@ export class Arena {
         error,
       )
     );
-    // Steps of the lane of prompts are asked for on their own, beside all else.
+    // Steps of the lane of prompts are queued by themselves, concurrently with all other calls.
     const { calls } = this.context;
     const own = records.limits.lane === Lane.prompts
       ? new Calls(this.symbols, calls.postsSteps)

@@ -1,6 +1,9 @@
 import type { Cache, Context } from "./context.ts";
 
-/** A KV block of a cache that is there to be copied: 16 MiB, as each is a copy of its own, which costs some microseconds. */
+/**
+ * A KV block of a cache that is there to be copied: 16 MiB, as each is a copy of its own, which costs some
+ * microseconds.
+ */
 const SHAPE = { kvHeads: 64, headDim: 128, kvBlockTokens: 256 };
 /** How long a device copies before it is timed, in milliseconds: an idle one has to raise its clocks. */
 const WARM_UP_MS = 200;
@@ -13,8 +16,8 @@ const REPETITIONS = 6;
  * Times copies, after a warm-up; the fastest counts.
  *
  * @param bytes That are read and written by each.
- * @param copy Copies as often as it is told in one call; at least as often as takes {@link LEAST_CALL_MS}, where it is
- * `repeatable`, else once.
+ * @param copy Copies so many times in one call: once, or where it is `repeatable`, often enough to take {@link
+ *   LEAST_CALL_MS}.
  * @returns Bytes a second.
  */
 export async function copySpeed(

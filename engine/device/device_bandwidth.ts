@@ -6,7 +6,7 @@ import { isDeviceLoss } from "../errors.ts";
 /** KV blocks that are copied at a time: more than any cache of the device holds; of the emulated device one. */
 const KV_BLOCKS = 12;
 
-/** A card whose memory is compared with others'. */
+/** A card, and its memory to be compared with others'. */
 export interface ComparedCard {
   readonly library: KernelLibrary;
   readonly context: Context;
@@ -36,7 +36,9 @@ function kindOf({ name, memoryBytes, memoryClockKhz, memoryBusBits, ecc }: Devic
   return JSON.stringify([name, memoryBytes, memoryClockKhz, memoryBusBits, ecc]);
 }
 
-/** Bytes a second that a device reads and writes when it copies; by its clock and width where there is no room for that. */
+/**
+ * Bytes a second that a device reads and writes when it copies; by its clock and width where there is no room for that.
+ */
 export async function measureBandwidth(
   library: KernelLibrary,
   context: Context,

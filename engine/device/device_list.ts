@@ -29,11 +29,11 @@ export function parseDeviceName(name: string): DeviceName {
 }
 
 /**
- * The names in a list of devices: `cuda:0,cuda:1`, or `cuda:0,1`, as a bare number goes on with the name before it.
+ * The names in a list of devices: `cuda:0,cuda:1`, or `cuda:0,1`, as a bare number takes the previous name.
  *
  * @returns Names that {@link parseDeviceName} knows, in the list's order; at least one.
- * @throws {M40Error} "invalid_request" for a name that is not known, a number without a name before it, a card
- * that is named twice (the CPU may be), and for auto beside others.
+ * @throws {M40Error} "invalid_request" for an unknown name, a number without a previous name, a card that is named
+ *   twice (the CPU may be), and for auto among others.
  */
 export function parseDeviceList(list: string): string[] {
   const refuse = (problem: string): never => {
@@ -47,7 +47,7 @@ export function parseDeviceList(list: string): string[] {
     if (
       isNumber && (before === undefined || before.backend === "cpu" || before.backend === "auto")
     ) {
-      refuse(`the number ${part} goes on with no name before it; wanted a list as cuda:0,1`);
+      refuse(`the number ${part} has no name before it; wanted a list as cuda:0,1`);
     }
     if (part === "") refuse("a name is missing at a comma; wanted a list as cuda:0,1");
     const name = isNumber ? `${before!.backend}:${part}` : part;

@@ -2,7 +2,7 @@ import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { parseDeviceList } from "./device_list.ts";
 import { M40Error } from "../errors.ts";
 
-Deno.test("a list of devices: a bare number goes on with the name before it", () => {
+Deno.test("a list of devices: a bare number takes the previous name", () => {
   const lists: [string, string[]][] = [
     ["auto", ["auto"]],
     ["cuda", ["cuda"]],
@@ -19,8 +19,8 @@ Deno.test("what is wrong with a list of devices is said", () => {
   const wrong: [string, RegExp][] = [
     ["", /a name is missing/],
     ["cuda:0,", /a name is missing at a comma/],
-    ["0,1", /the number 0 goes on with no name before it/],
-    ["cpu,1", /the number 1 goes on with no name before it/],
+    ["0,1", /the number 0 has no name before it/],
+    ["cpu,1", /the number 1 has no name before it/],
     ["auto,1", /auto chooses one device/],
     ["cpu,auto", /auto chooses one device/],
     ["cuda:1,01", /cuda:1 is there twice/],

@@ -10,7 +10,7 @@ import {
   type Symbols,
 } from "./symbols.ts";
 
-/** The word by which an executable of this program is told to be a device's process. */
+/** The argument that makes an executable of this program a device's process. */
 export const DEVICE_PROCESS = "device-process";
 
 /** How long a process may take to end by itself, in milliseconds. */
@@ -35,9 +35,8 @@ const LIBRARY = {
 type Given = Deno.PointerValue | Uint8Array<ArrayBuffer> | number | bigint;
 
 /**
- * A kernel library whose functions run in a process of their own: what befalls it fails its calls with "device",
- * and nothing else here. The library is opened in this process as well, for the channel alone: it never
- * touches the device.
+ * A kernel library with its functions in a process of their own. A crash there fails its calls with "device" and has no
+ * other effect here. The library is opened in this process as well, only for the channel: it never touches the device.
  */
 export class DeviceProcess {
   /** The functions, each a message to the process. */
@@ -48,9 +47,9 @@ export class DeviceProcess {
   private readonly inUse = new Set<unknown>();
 
   /**
-   * Starts it. It serves a moment later; whoever calls before that waits.
+   * Starts it. It serves a moment later; earlier calls wait.
    *
-   * @param closesNow Whether {@link close} ends it before it returns, for who asks something in passing.
+   * @param closesNow Whether {@link close} ends it before it returns, for a short query.
    * @throws {M40Error} "internal" where the system starts no process.
    */
   constructor(path: string, private readonly closesNow = false) {
@@ -75,7 +74,7 @@ export class DeviceProcess {
     return this.opened.symbols.m40_channel_process(this.open());
   }
 
-  /** How the process ended, where it did without being told to. */
+  /** How the process ended, where it was not asked to. */
   get loss(): M40Error | undefined {
     if (this.channel === null) return undefined;
     try {

@@ -16,7 +16,9 @@ import { Executor, OP, OpKind, OPS, RESULT, type StructOf } from "./structs.ts";
 export interface DecodeExecutors {
   /** Of steps of 1, 2, ... rows; "auto" where it is not decided yet. */
   readonly executors: readonly (keyof typeof Executor)[];
-  /** Why a resident kernel runs none of them, or not all that it has met; empty where nothing stands against it. */
+  /**
+   * Why a persistent kernel runs none of them, or not all that the program has had; empty where nothing rules it out.
+   */
   readonly noResident: string;
 }
 
@@ -30,7 +32,7 @@ const VALUE_BYTES = 4;
 
 /** What a part of a program hands over. */
 export interface PartRows {
-  /** The rows, as bytes, of each of the buffers that the next part goes on from. */
+  /** The rows, as bytes, of each of the buffers that the next part continues from. */
   readonly handed: readonly Uint8Array<ArrayBuffer>[];
 }
 
@@ -73,10 +75,10 @@ export class DeviceProgram {
   }
 
   /**
-   * Has runs from now on.
+   * Enables runs.
    *
    * @param memory Of the context's {@link Context.hostMemory}, and `ringBytes` for as many tokens as the device may be
-   * ahead of those who take them.
+   *   ahead of their reader.
    */
   openRuns(memory: Uint8Array<ArrayBuffer>): void {
     this.runs = new ProgramRuns(
@@ -90,8 +92,8 @@ export class DeviceProgram {
   }
 
   /**
-   * Runs the program over decode rows, one a sequence, and then over the tokens that it drew, again and again. Nothing
-   * that is asked of the context meanwhile waits for more than the step that is under way.
+   * Runs the program over decode rows, one a sequence, then over the tokens that it sampled, again and again. Other
+   * calls of the context wait at most for the running step.
    *
    * @param sequences Each of one decode row, with a sample as its output. Their KV blocks are those of all steps.
    * @param steps At most.
@@ -111,14 +113,14 @@ export class DeviceProgram {
   }
 
   /**
-   * Runs a step of a part of a program, from rows of the part before it to rows for the one behind it. Its turn is that
-   * of when it is asked for, though what it goes on from may come later: until then the device waits.
+   * Runs a step of a part of a program, from rows of the previous part to rows for the next one. It keeps its place in
+   * the order of calls, though its input may come later: until then the device waits.
    *
    * @param sequences They must stay as they are until it is done.
    * @param given Resolves to what the first bytes of each of the buffers `into` are to be. Where it fails, so does the
    * step, without having begun.
    * @param from Buffers whose first rows, as many as there are tokens, are for the next part.
-   * @returns The outputs, whose values are the caller's, and the rows.
+   * @returns The outputs, with values that the caller owns, and the rows.
    * @throws {M40Error} As {@link step} does, and what `given` fails with.
    */
   stepPart(
@@ -129,7 +131,7 @@ export class DeviceProgram {
   ): Promise<StepResult & PartRows> {
     return this.part(sequences, given, into, from, async () => {
       const { outputs } = await this.runStep(sequences);
-      // The next step may begin before these are looked at.
+      // The next step may begin before the caller reads these.
       const own = outputs.map((one) => one.values ? { ...one, values: one.values.slice() } : one);
       return { outputs: own };
     });
@@ -138,8 +140,8 @@ export class DeviceProgram {
   /**
    * Runs a step as {@link step} does, for the time that each operation takes instead of its outputs.
    *
-   * @returns Microseconds of each of the program's operations, marks between them included; -1 of one that the
-   * operation before it computed.
+   * @returns Microseconds of each of the program's operations, with the events between them; -1 of one that the
+   *   previous operation computed.
    * @throws {M40Error} As {@link step} does.
    */
   profile(sequences: readonly StepSequence[]): Promise<Float32Array> {
@@ -163,7 +165,7 @@ export class DeviceProgram {
     return (await this.decodeExecutors(rows)).executors;
   }
 
-  /** The same, and why a resident kernel does not run them. */
+  /** The same, and why a persistent kernel does not run them. */
   decodeExecutors(rows: number): Promise<DecodeExecutors> {
     // Between steps, so that nobody waits for one.
     return this.calls.inTurn(() => {
@@ -281,12 +283,12 @@ export class DeviceProgram {
     return { outputs: this.sampleOp ? this.readOutputs(wanted) : [] };
   }
 
-  /** Runs the block's step, whose outputs are all samples. */
+  /** Runs the block's step; all its outputs are samples. */
   private async runSampled(nOutputs: number): Promise<void> {
     const { symbols } = this.calls;
     const { bytes, length } = this.block;
-    // To another thread and back takes 100 microseconds and more, in which the device would idle: it is
-    // given its work here, and this thread is woken shortly before the end, or what was the end the last time.
+    // A trip to another thread and back takes 100 microseconds or more, in which the device would idle. So this thread
+    // gives it the work, and is woken shortly before the end that the last step's time predicts.
     call((error) => symbols.m40_step_begin(this.handle, bytes, BigInt(length), error));
     const results = this.sampleOp ? this.results : null;
     const finish = () =>

@@ -14,7 +14,7 @@ export function togetherOf(states: readonly DeviceState[]): DeviceState {
   };
 }
 
-/** The highest of each value that several devices tell: what each of them is held to, all are held to by it. */
+/** The highest of each value that several devices report: a limit of each device then holds for all. */
 export function highestOf(states: readonly DeviceState[]): DeviceState {
   if (states.length === 1) return states[0];
   const keys = new Set(states.flatMap((state) => Object.keys(state) as (keyof DeviceState)[]));

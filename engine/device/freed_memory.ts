@@ -28,9 +28,9 @@ const RARELY_MS = 60_000;
 const FRUITLESS = 24;
 
 /**
- * Decides when memory that this process does not use any more goes back to the system. V8 keeps garbage until much
- * new is allocated, and glibc keeps freed memory that lies below memory in use: a server would stay as large as a
- * burst of bodies once made it. How much of what is resident is in use shows only when the rest is given back.
+ * Decides when this process returns its unused memory to the system. V8 keeps garbage until much new is allocated, and
+ * glibc keeps freed memory that lies below memory in use: a server would stay as large as a burst of bodies once made
+ * it. Only returning the rest shows how much of the resident memory is in use.
  */
 export class FreedMemory {
   /** The least that was ever resident. */
@@ -43,7 +43,7 @@ export class FreedMemory {
   private fruitless = 0;
 
   /**
-   * Whether memory should be given back now; whoever asks does so then.
+   * Whether memory should be returned now; the caller then does so.
    *
    * @param resident Bytes of this process that are in memory.
    * @param now Milliseconds of any clock that only goes forward.
@@ -62,7 +62,7 @@ export class FreedMemory {
     this.fruitless = after > before - LITTLE_BYTES ? this.fruitless + 1 : 0;
   }
 
-  /** How long it is waited since the last time where so much more is resident than the least. */
+  /** The time to wait since the last return, where so much more than the least is resident. */
   private pauseMs(more: number): number {
     if (more > MUCH_BYTES) return this.fruitless < FRUITLESS ? OFTEN_MS : RARELY_MS;
     // What a burst leaves when it is over may be little.
@@ -88,8 +88,8 @@ export class MemoryGiver {
   }
 
   /**
-   * Collects garbage and gives back what is free. The event loop goes on meanwhile, but waits for memory where it
-   * allocates some, for about a tenth of a millisecond per MiB that is given back.
+   * Collects garbage and returns free memory. The event loop runs meanwhile, but an allocation there waits, for about a
+   * tenth of a millisecond per MiB that is returned.
    */
   async give(): Promise<void> {
     await Promise.race([collectGarbage(), pause(COLLECTING_MS)]);

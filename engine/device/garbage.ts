@@ -1,16 +1,16 @@
 /** From so many bytes of buffers on that are new since V8's last collection, it begins the next one: 64 MiB. */
 const BEGINS_AT_BYTES = 64 * 2 ** 20;
 
-/** Those who wait for a collection's end, each with an object that nobody else holds. */
+/** The callers that wait for a collection's end, each with an object that nothing else holds. */
 const waiting = new FinalizationRegistry<() => void>((resolve) => resolve());
 
 /**
  * Has V8 collect the garbage of the whole heap, and resolves when its buffers are freed; while nothing else keeps the
- * event loop going, it may never. V8 collects when much is allocated: a server whose burst of requests is over
- * allocates little, and would keep the burst's garbage for a long time.
+ * event loop going, it may never. V8 collects when much is allocated. A server after a burst of requests allocates
+ * little, and would keep the burst's garbage for a long time.
  *
- * It is done as V8 does it on its own, most of it in other threads and the rest in steps of a few milliseconds. V8's
- * own `gc()`, which takes a flag besides, would hold the event loop until all is done.
+ * V8 does it as usual, most of it in other threads and the rest in steps of a few milliseconds. V8's own `gc()`, which
+ * also needs a flag, would hold the event loop until all is done.
  */
 export async function collectGarbage(): Promise<void> {
   // One may be under way, which has passed over what became garbage since it began. The next one finds that, and

@@ -30,7 +30,7 @@ export interface DeviceUser {
   readonly bytes?: number;
 }
 
-/** All that the driver tells of a GPU; what it does not is absent. Clocks in kHz. */
+/** All that the driver reports about a GPU; unknown values are absent. Clocks in kHz. */
 export interface DeviceHealth {
   /** Its index in the driver. */
   readonly index: number;

@@ -67,7 +67,7 @@ export interface DeviceState {
   readonly powerWatts?: number;
   /** Where the driver lowers the clocks. */
   readonly powerLimitWatts?: number;
-  /** What was drawn since the driver was loaded; cards before Volta do not count it. */
+  /** What the card has drawn since the driver was loaded; cards older than Volta do not count it. */
   readonly energyJoules?: number;
   /** Of the multiprocessors, and of the memory. */
   readonly clockKhz?: number;
@@ -82,11 +82,10 @@ export function libraryName(backend: Backend): string {
 }
 
 /**
- * Where a backend's library is looked for, in order: `$M40_KERNELS` (a folder, or the file itself),
- * the folder of the executable, and, when run from a checkout, its `dist/`.
+ * Where a backend's library is searched for, in order: `$M40_KERNELS` (a folder, or the file itself), the folder of the
+ * executable, and, when run from a checkout, its `dist/`.
  *
- * @throws {M40Error} "unsupported" where M40_KERNELS leads to no library of any backend: who set it
- * wants no other.
+ * @throws {M40Error} "unsupported" where M40_KERNELS leads to no library of any backend: its user wants no other.
  */
 export function libraryPaths(backend: Backend): string[] {
   const name = libraryName(backend);
@@ -193,7 +192,7 @@ export class KernelLibrary {
   }
 
   /**
-   * Finds a backend's library and starts a process that its functions are run in: see {@link DeviceProcess}.
+   * Finds a backend's library and starts a process that runs its functions: see {@link DeviceProcess}.
    *
    * @param closesNow Whether {@link close} ends the process before it returns.
    * @throws {M40Error} As {@link find} does, and "internal" where no process can be started.
@@ -211,14 +210,14 @@ export class KernelLibrary {
   }
 
   /**
-   * Returns, off the event loop, when the first device can be used without a long wait: waking it takes
-   * most of a second. Failures are left to who uses it.
+   * Returns, off the event loop, when the first device can be used without a long wait: waking it takes most of a
+   * second. It ignores failures: later calls report them.
    */
   async wake(): Promise<void> {
     if (this.opened instanceof DeviceProcess) await this.opened.wake();
   }
 
-  /** How the functions' own process ended, where it did without being told to: an error "device". */
+  /** How the functions' own process ended, where it was not asked to: an error "device". */
   get loss(): M40Error | undefined {
     return this.opened instanceof DeviceProcess ? this.opened.loss : undefined;
   }
@@ -318,8 +317,8 @@ export class KernelLibrary {
   }
 
   /**
-   * All that the driver tells of a device, by the driver's own index, whether CUDA has it or not; as
-   * {@link deviceState} it may be asked at any time.
+   * All that the driver reports about a device, by the driver's own index, whether CUDA has it or not. As {@link
+   * deviceState}, it may be called at any time.
    */
   async deviceHealth(index: number): Promise<DeviceHealth> {
     const bytes = new Uint8Array(DEVICE_HEALTH.bytes);
@@ -349,8 +348,8 @@ function pathOf(backend: Backend): string {
   if (path !== undefined) return path;
   throw new M40Error(
     "unsupported",
-    `${libraryName(backend)} was not found; looked at ${libraryPaths(backend).join(", ")}. ` +
-      `Put it beside the executable, name its folder in M40_KERNELS, or build it: ` +
+    `${libraryName(backend)} was not found; searched ${libraryPaths(backend).join(", ")}. ` +
+      `Put it next to the executable, name its folder in M40_KERNELS, or build it: ` +
       `deno task build --target ${backend}.`,
   );
 }
@@ -361,7 +360,7 @@ function assertVersion(path: string): void {
   throw new M40Error(
     "unsupported",
     `${path} has ABI version ${version}; this m40 wants version ${ABI_VERSION}. ` +
-      `Use the library that came with this m40, or build it anew: deno task build.`,
+      `Use the library that came with this m40, or build it again: deno task build.`,
   );
 }
 

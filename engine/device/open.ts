@@ -14,8 +14,8 @@ export interface OpenedDevice {
  * Opens the library of a device by its name: auto, cpu, cuda or cuda:N; emulated and emulated:N (the GPU's kernels
  * on the CPU) are for tests.
  *
- * @throws {M40Error} "invalid_request" for another name, "device" where there is no such device, saying which there are or why there is none,
- * "unsupported" where its library is missing or cannot be loaded.
+ * @throws {M40Error} "invalid_request" for another name, "device" where there is no such device, with those there are
+ *   or why there is none, "unsupported" where its library is missing or cannot be loaded.
  */
 export function openDevice(device: string): OpenedDevice {
   return choose(device, KernelLibrary.find);
@@ -51,8 +51,8 @@ export async function openDeviceProcess(device: string): Promise<OpenedDevice> {
 }
 
 /**
- * {@link openDevice} for who asks a GPU in passing: in a process of its own, since a context of CUDA stays with the
- * process that made it, and what the card draws with it.
+ * {@link openDevice} for a short query of a GPU: in a process of its own. A CUDA context lasts as long as its process,
+ * and the card draws more power with it.
  */
 export function openDeviceInPassing(device: string): OpenedDevice {
   return choose(
@@ -70,8 +70,8 @@ function choose(device: string, find: (backend: Backend) => KernelLibrary): Open
     if (findLibrary("cpu") === undefined) {
       throw new M40Error(
         "unsupported",
-        `no kernel library was found; looked at ` +
-          `${libraryPaths("cuda").concat(libraryPaths("cpu")).join(", ")}. Put one beside the ` +
+        `no kernel library was found; searched ` +
+          `${libraryPaths("cuda").concat(libraryPaths("cpu")).join(", ")}. Put one next to the ` +
           `executable, name its folder in M40_KERNELS, or build one: deno task build.`,
       );
     }

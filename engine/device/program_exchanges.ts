@@ -7,7 +7,9 @@ import { INBOX } from "./structs.ts";
 export class ProgramExchanges {
   constructor(private readonly calls: Calls, private readonly handle: Deno.PointerValue) {}
 
-  /** Bytes of the host memory that rows may go through, of all cards together; 0 where the program exchanges nothing. */
+  /**
+   * Bytes of the host memory that rows may go through, of all cards together; 0 where the program exchanges nothing.
+   */
   get bytes(): number {
     const bytes = new BigUint64Array(1);
     call((error) =>
@@ -28,8 +30,8 @@ export class ProgramExchanges {
   }
 
   /**
-   * Has exchanges go this way from now on, and counts them anew: to be done on all cards before the first step, and after
-   * one that failed on one of them.
+   * Sets how exchanges go, and counts them from 0 again. Call it on all cards before the first step, and after one that
+   * failed on one of them.
    *
    * @param memory Of {@link Context.share}: {@link bytes}, or with inboxes 64 bytes.
    * @param inboxes Of all cards, in their order; none: rows go through the memory.
@@ -44,7 +46,7 @@ export class ProgramExchanges {
     await this.give(memory, memory.byteLength, all, inboxes.length);
   }
 
-  /** The program reads and writes nothing of other cards any more: to be done on all of them before any gives its memory back. */
+  /** The program stops to read and write other cards' memory. Call it on all of them before any frees its memory. */
   end(): Promise<void> {
     return this.give(null, 0, null, 0);
   }

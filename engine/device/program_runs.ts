@@ -10,20 +10,25 @@ import { OutputStatus, RING_ENTRY } from "./structs.ts";
 /** Steps of the same sequences that the device computes one after the other without the host. */
 export interface DeviceRun {
   /**
-   * Resolves when it is over and all that it drew was handed out; rejects where it failed, with what it drew before
-   * handed out as well.
+   * Resolves when it is over and all its samples are delivered; rejects where it failed, after its earlier samples are
+   * delivered.
    */
   readonly over: Promise<void>;
   /** Has it begin no more steps. One that the device was given already is computed, and counts. */
   stop(): void;
 }
 
-/** Told of each step of a run what its outputs gave, in their order; nothing of one whose sequence had ended before. */
+/**
+ * Called for each step of a run with its outputs' results, in their order; with nothing for a sequence that had ended.
+ */
 export type TakeRunStep = (outputs: readonly (StepOutput | undefined)[]) => void;
 
 /** The runs of a program: what is given to the library, and what comes out of the ring. */
 export class ProgramRuns {
-  /** @param waitsForOthers Whether to begin one may be to wait for other cards, which this thread has to give theirs as well. */
+  /**
+   * @param waitsForOthers Whether to begin one may be to wait for other cards, which this thread has to give theirs as
+   * well.
+   */
   constructor(
     private readonly calls: Calls,
     private readonly handle: Deno.PointerValue,
@@ -79,7 +84,7 @@ export class ProgramRuns {
         this.takeSteps(wanted, take);
       } while (!ring.isOver);
     } finally {
-      // What it drew before it failed counts.
+      // Its samples before the failure count.
       this.takeSteps(wanted, take);
     }
   }

@@ -1,12 +1,14 @@
 import { MAX_RUN_END_TOKENS, NONE, RUN_HEADER, RUN_ROW } from "./structs.ts";
 
-/** When a sequence of a run draws no more. */
+/** When a sequence of a run samples no more. */
 export interface RunLimits {
-  /** Tokens that it draws at most. */
+  /** Tokens that it samples at most. */
   readonly tokens: number;
-  /** It draws none after these. */
+  /** It samples none after these. */
   readonly endTokens: ReadonlySet<number>;
-  /** A slot that its states are written to from a step of the run on, counted from 0, so that those before are kept. */
+  /**
+   * A slot that its states are written to from a step of the run on, counted from 0, so that the earlier slot is kept.
+   */
   readonly later?: { readonly slot: number; readonly from: number };
 }
 
@@ -18,7 +20,7 @@ export function fitsRun(rows: readonly RunLimits[]): boolean {
   return count <= MAX_RUN_END_TOKENS;
 }
 
-/** What m40_run_begin is handed beside the step's block: how many steps there are at most, and when each row ends. */
+/** The argument of m40_run_begin in addition to the step's block: the most steps, and when each row ends. */
 export function encodeRun(steps: number, rows: readonly RunLimits[]): Uint8Array<ArrayBuffer> {
   const places = new Map<ReadonlySet<number>, number>();
   const endTokens: number[] = [];

@@ -34,19 +34,19 @@ export class RunRing {
     return Atomics.load(this.words, OVER) !== 0;
   }
 
-  /** Wants the run to begin no more steps, or takes that back before the next run. */
+  /** Asks the run to begin no more steps, or clears that for the next run. */
   setStop(stops: boolean): void {
     Atomics.store(this.words, STOP, stops ? 1 : 0);
   }
 
   /**
-   * The place of entry `index` of those that are not read, as bytes from the ring's start, where it is there, and those
-   * before it.
+   * The place of entry `index` of the unread ones, as bytes from the ring's start, where that entry and all earlier
+   * ones are complete.
    */
   find(index: number): number | undefined {
     const number = this.words[READ] + index | 0;
     const at = FIRST_ENTRY + (number & this.entries - 1) * ENTRY_WORDS;
-    // What was written before its number is seen with it.
+    // A reader that sees its number also sees what was written before it.
     if (Atomics.load(this.words, at + NUMBER) !== (number + 1 | 0)) return undefined;
     return at * WORD;
   }

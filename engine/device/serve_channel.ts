@@ -1,6 +1,6 @@
 /**
- * The process that a device lives in: opens a kernel library and serves the functions of m40.h until it is told
- * to end, or until the process that started it is no more. `device_process.ts` starts it.
+ * The process of a device: opens a kernel library and serves the functions of m40.h until it is asked to end, or until
+ * its parent process ends. `device_process.ts` starts it.
  *
  * @module
  */

@@ -42,8 +42,8 @@ export interface StepSequence {
     readonly sampling?: StepSampling;
   }[];
   /**
-   * Whether its tokens are computed as decoded ones, rather than as part of a prompt: one or more, whose
-   * results have the bits that they would have in steps of their own. Such sequences come first.
+   * Whether its tokens, one or more, are decode rows rather than part of a prompt. Their results have the bits that
+   * they would have in steps of their own. Such sequences come first.
    */
   readonly decode?: boolean;
 }
@@ -103,7 +103,7 @@ interface StepSize {
   readonly states: number;
 }
 
-/** Where the arrays of the block start, in words; `end` is behind the last. */
+/** Where the arrays of the block start, in words; `end` is after the last. */
 interface Places {
   readonly tokens: number;
   readonly positions: number;
@@ -127,7 +127,7 @@ interface Written {
   masks: number;
 }
 
-/** The input block of a step, written anew for every step in memory that grows to what steps need. */
+/** The input block of a step, written again for every step in memory that grows to what steps need. */
 export class StepBlock {
   /** The block; the first {@link length} bytes count. */
   bytes: Uint8Array<ArrayBuffer>;

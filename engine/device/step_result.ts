@@ -1,17 +1,17 @@
-/** A token that the device drew. */
+/** A token that the device sampled. */
 export interface Sample {
   readonly token: number;
   /** Natural logarithm of its probability by the model. */
   readonly logprob: number;
   /** The likeliest tokens, likeliest first; as many as were asked for. */
   readonly top: readonly { readonly token: number; readonly logprob: number }[];
-  /** With mirostat: how surprising it was among the tokens that it was drawn from, in bits. */
+  /** With mirostat: how surprising it was among the tokens that it was sampled from, in bits. */
   readonly surprise?: number;
 }
 
 /**
- * What an output of a step is asked for: a drawn token, the logits [vocabulary], or the hidden state
- * [hidden size] that the logits are made from.
+ * What an output of a step gives: a sampled token, the logits [vocabulary], or the hidden state [hidden size] that the
+ * logits are made from.
  */
 export type OutputKind = "sample" | "logits" | "hidden";
 

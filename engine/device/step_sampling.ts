@@ -1,6 +1,6 @@
 import type { TokenCounts } from "./token_counts.ts";
 
-/** How one token is drawn; see m40_sampling for what each does. */
+/** How one token is sampled; see m40_sampling for what each does. */
 export interface StepSampling {
   /** 0 takes the likeliest. */
   temperature: number;
@@ -25,7 +25,7 @@ export interface StepSampling {
   seed: bigint;
   /** Which of the seed's streams they are, 0 to 2^32 - 1: streams are independent of each other. */
   stream: number;
-  /** Which number of that stream: the count of tokens drawn before. */
+  /** Which number of that stream: the count of earlier samples. */
   counter: number;
   /** Tokens of the prompt and the output, and how often the output has each. */
   tokenCounts?: TokenCounts;
@@ -35,7 +35,7 @@ export interface StepSampling {
   mask?: Uint32Array;
   /** Tokens that are not allowed. */
   forbidden?: ReadonlySet<number>;
-  /** The only token that is allowed. Where it is given, the mask and what is forbidden are not looked at. */
+  /** The only token that is allowed. Where it is given, the mask and the forbidden tokens are ignored. */
   only?: number;
 }
 
@@ -69,7 +69,7 @@ export const MOST_FORBIDDEN = 64;
 
 /** The lists of an output: how long they are, and whether it has a mask. */
 export function listsOf({ tokenCounts, tokenBiases, forbidden, mask, only }: StepSampling) {
-  // What is drawn is decided; the log-probabilities are the model's own.
+  // The sample is given; the log-probabilities are the model's own.
   if (only !== undefined) return { counts: 0, biases: 0, forbidden: 0, masked: true };
   const nForbidden = forbidden?.size ?? 0;
   const few = nForbidden <= MOST_FORBIDDEN;

@@ -1,6 +1,6 @@
 /**
- * How often a sequence has drawn which token, kept as the step block takes it: a token and its count, one
- * pair after the other. A long sequence has thousands of them, which go into every step.
+ * How often a sequence has sampled each token, in the step block's layout: a token and its count, one pair after the
+ * other. A long sequence has thousands of them, which go into every step.
  */
 export class TokenCounts implements Iterable<[token: number, count: number]> {
   private pairs = new Uint32Array(64);

@@ -27,7 +27,7 @@ const SHAPES: readonly Heads[] = [
   { name: "latent heads of 576", heads: 4, kvHeads: 1, headDim: 576, valueDim: 512 },
 ];
 
-/** Decoded tokens behind the prompt. */
+/** Decode rows after the prompt. */
 const DECODED = 3;
 
 /** Rotation, the cache and attention: a prompt, then decoded tokens that see it. */

@@ -35,12 +35,12 @@ export function selfTestCases(emulated: boolean, multiprocessors = 24): Case[] {
 }
 
 /**
- * Has two libraries compute every operation over the same random numbers, and compares.
+ * Computes every operation with two libraries over the same random numbers, and compares.
  *
  * @param tested The library that is tested, on a device of it.
  * @param reference The one that is right: the CPU's.
  * @param onProgress Called with how many cases are done, of how many.
- * @param cases Those to run; all unless told.
+ * @param cases Those to run; all by default.
  * @throws {M40Error} "device" or "out_of_memory" where the device cannot be used at all.
  */
 export async function runSelfTest(

@@ -12,7 +12,7 @@ type Fields<K extends Kind> = Partial<StructOf<typeof OPS[K]>>;
 /** An operation of which fields may be left out; arrays may be shorter than the record's. */
 export type GivenOperation = { [K in Kind]: { readonly kind: K } & Readonly<Fields<K>> }[Kind];
 
-/** The columns at which outputs of so many rows each begin that lie one behind the other. */
+/** The columns at which adjacent outputs of so many rows each begin. */
 function startsOf(rows: readonly number[]): number[] {
   return rows.map((_, i) => rows.slice(0, i).reduce((a, b) => a + b, 0));
 }

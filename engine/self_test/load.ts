@@ -9,7 +9,7 @@ const EMULATED_SIZE = { side: 64, tokens: 4 };
 const PERIOD_MS = 1000;
 
 /**
- * Has the device compute products of a prompt, which takes most power, and looks at it meanwhile.
+ * Lets the device compute products of a prompt, which takes most power, and samples its state meanwhile.
  *
  * @param device Its index in the library.
  * @param managed Its index in the driver.
@@ -44,7 +44,7 @@ export async function underLoad(
         rows: [side],
       })], Uint32Array.of(0)),
     };
-    // None is used, but what a program takes is asked for beside one.
+    // No cache is used, but the size of a program is computed with one.
     const cache = {
       ...{
         n_layers: 1,

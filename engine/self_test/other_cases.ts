@@ -252,7 +252,7 @@ function sample(variant: string, sampling: StepSampling): Case {
   };
 }
 
-/** Tokens that the device draws one after the other by itself, and their log-probabilities. */
+/** Tokens that the device samples one after the other by itself, and their log-probabilities. */
 function run(variant: string, sampling: StepSampling): Case {
   return {
     operation: "sample",
@@ -272,7 +272,7 @@ function run(variant: string, sampling: StepSampling): Case {
         ...{ tokens: [counter], position: 0, kvBlocks: [], decode: true },
         outputs: [{ row: 0, sampling: { ...sampling, counter } }],
       }));
-      // Each ends after a step more than the one before it.
+      // Each ends one step after the previous one.
       const limits = sequences.map((_, i) => ({ tokens: i + 2, endTokens: new Set<number>() }));
       const drawn: number[] = [];
       await program.run(sequences, steps, limits, (outputs) => {
@@ -283,7 +283,9 @@ function run(variant: string, sampling: StepSampling): Case {
   };
 }
 
-/** An operation with a state: a prompt, with all of the device and with little, then two decoded tokens from its state. */
+/**
+ * An operation with a state: a prompt, with all of the device and with little, then two decoded tokens from its state.
+ */
 async function withState(
   runner: Runner,
   op: GivenOperation,

@@ -90,11 +90,11 @@ function several({ rows, columns }: Sizes): Case {
   };
 }
 
-/** A norm and the product behind it, which one kernel may compute. */
+/** A norm and the product after it, which one kernel may compute. */
 function normed({ rows, columns }: Sizes): Case {
   return {
     operation: "matmul",
-    variant: "behind a norm",
+    variant: "after a norm",
     compute(runner) {
       const weight = runner.floats(1, columns);
       const matrix = runner.weights(GGML_TYPES[12], rows, columns);

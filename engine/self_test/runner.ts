@@ -26,7 +26,7 @@ const F32 = GGML_TYPES[0];
 export interface Work {
   readonly ops: readonly GivenOperation[];
   readonly buffers: readonly BufferDesc[];
-  /** What buffers hold before. */
+  /** What buffers hold at first. */
   readonly inputs: Readonly<Record<number, Float32Array<ArrayBuffer> | Uint32Array<ArrayBuffer>>>;
   readonly sequences: readonly StepSequence[];
   readonly limits?: Partial<Limits>;
