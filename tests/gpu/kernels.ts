@@ -46,7 +46,7 @@ for (const file of SUITE) {
   });
 }
 
-// Requests alone and among others, with random ends, giving way and shared prefixes: the whole engine.
+// Requests alone and among others, with random ends, preemption and shared prefixes: the whole engine.
 const ENGINE = [
   "tests/kernels/batching_test.ts",
   "tests/kernels/state_runs_test.ts",

@@ -36,7 +36,7 @@ Deno.test("a KV cache that is far too small changes nobody's tokens, with and wi
         assertEquals(among, alone);
         await engine.idle();
         const { preemptions, recomputations, usedKvBlocks } = engine.status();
-        assert(preemptions > 0, "nobody gave way");
+        assert(preemptions > 0, "no sequence was preempted");
         assertEquals(recomputations > 0, hostCacheBytes === 0);
         assertEquals(usedKvBlocks, 0);
       },

@@ -12,8 +12,8 @@ import {
 } from "../fixtures/device_harness.ts";
 import type { GivenOperation } from "../fixtures/operations.ts";
 
-// Caches whose layers differ, in groups that have KV blocks of their own out of one pool: each layer computes what it
-// does in a cache of its own, and KV blocks behind a window are not looked at.
+// Caches of different layers, in groups with KV blocks of their own out of one pool: each layer computes what it does
+// in a cache of its own, and reads no KV blocks before its window.
 
 interface Layer {
   readonly heads: number;
@@ -130,7 +130,7 @@ function firstSeen({ window, chunk }: Layer, position: number): number {
   return window === 0 ? 0 : Math.max(0, position + 1 - window);
 }
 
-/** KV blocks of each sequence and group, in no order; those behind the group's window at a position are absent. */
+/** KV blocks of each sequence and group, in no order; those before the group's window at a position are absent. */
 class Tables {
   private readonly kvBlocks: number[][][];
 

@@ -25,14 +25,14 @@ const CASES = [
     output_column: 5,
     output_stride: 12,
   },
-  // One behind the other, to places with gaps.
+  // Adjacent ones, to places with gaps.
   { columns: 7, n_groups: 5, input_stride: 7, output_column: 1, output_stride: 13 },
   // The same for all.
   { columns: 9, n_groups: 4, input_column: 60, input_stride: 0, output_stride: 16 },
   { columns: 1030, n_groups: 2, input_column: 3, input_stride: 1031, output_stride: 1034 },
 ];
 
-Deno.test("copy: groups of columns, and nothing beside them", async () => {
+Deno.test("copy: groups of columns, and nothing else", async () => {
   await withDevice({ threads: 2 }, async (device) => {
     for (const given of CASES) {
       const layout = {

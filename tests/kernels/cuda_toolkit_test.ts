@@ -136,8 +136,8 @@ Deno.test("a toolkit whose ptxas is missing or of another version is refused", a
     const error = await assertRejects(() => findCudaToolkit([bare, mixed]), BuildError);
     const ptxas = join(dirname(mixed), "ptxas");
     assertEquals(error.message.split("\n").slice(1, 3), [
-      `${bare} has no ptxas beside it`,
-      `${mixed} is of CUDA 11.8, but ${ptxas} beside it is of CUDA 12.2`,
+      `${bare} has no ptxas next to it`,
+      `${mixed} is of CUDA 11.8, but ${ptxas} next to it is of CUDA 12.2`,
     ]);
   });
 });

@@ -7,7 +7,7 @@ import { GOLDEN_BLOCKS } from "../fixtures/golden_blocks.ts";
 import { TYPED_VOCAB, typedModelProgram } from "../fixtures/typed_model.ts";
 
 // Several rows of one sequence decoded in a step: their logits, and the K and V that they leave, have the bits that
-// decoding them one after the other gives, alone and beside others. Guesses that are verified together stand on it.
+// decoding them one after the other gives, alone and among others. Speculative decoding depends on that.
 
 /** Tokens of the prompt, and of those that are decoded after it. */
 const PROMPT = 5;
@@ -100,7 +100,7 @@ GOLDEN_BLOCKS.forEach((blocks, i) => {
         for (const cut of CUTS) {
           assertEquals(await follow(world, 1, cut, nobody), wanted, `alone, ${cut}`);
         }
-        // Prompts of others, so that they can decode beside it.
+        // Prompts of others, so that they can decode in the same steps.
         await program.step([part(1, 2, 0, PROMPT), part(2, 3, 0, PROMPT), part(3, 4, 0, PROMPT)]);
         const crowded = await follow(world, 5, CUTS[0], (step) => ({
           before: [part(1, 2, PROMPT, 1 + step % 3)],
@@ -110,7 +110,7 @@ GOLDEN_BLOCKS.forEach((blocks, i) => {
             ...(step > 1 ? [part(4, 6, 0, 3 + step % 2), part(5, 7, 0, 2)] : []),
           ],
         }));
-        assertEquals(crowded, wanted, "beside others");
+        assertEquals(crowded, wanted, "among others");
       });
     });
   }

@@ -12,8 +12,8 @@ import {
 import { GOLDEN_BLOCKS, type GoldenBlocks, matrixOf } from "../fixtures/golden_blocks.ts";
 import { smallModelProgram, VOCAB } from "../fixtures/small_model.ts";
 
-// Decoded tokens, each of a sequence of its own: products with weights of every type, of 1 to 33 tokens, whose
-// bits do not depend on how many there are, nor on prompts in the same step.
+// Decode rows, each of a sequence of its own: products with weights of every type, of 1 to 33 tokens. Their bits depend
+// neither on the number of rows nor on prompts in the same step.
 
 const MOST = 40;
 
@@ -65,7 +65,7 @@ function products(device: TestDevice, blocks: GoldenBlocks, rows: number[], colu
   return { run, values, bias, width };
 }
 
-/** Golden values whose products stay finite: F32's are extreme. */
+/** Golden values with finite products: F32's are extreme. */
 const TYPES = GOLDEN_BLOCKS.filter(({ type }) => type !== "F32");
 
 for (const blocks of TYPES) {

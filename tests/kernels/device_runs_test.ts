@@ -31,10 +31,10 @@ import {
   step,
 } from "../fixtures/device_runs.ts";
 
-// Runs: steps that the device makes one after the other give what steps of their own give, end where they should, and
-// fail as steps do, with what was drawn before kept.
+// Runs: steps that the device does one after the other give what single steps give and end where they should. They fail
+// as steps do, and earlier samples are kept.
 
-/** The small model has operations of every kind, of which a resident kernel has not all. */
+/** The small model has operations of every kind; a persistent kernel does not have all of them. */
 const modelProgram = (device: TestDevice, cacheType = 0, spoilt?: number) =>
   EXECUTOR === "resident"
     ? plainModelProgram(device, spoilt)
@@ -64,13 +64,13 @@ for (const cacheType of [0, 1]) {
           if (steps !== 6) outputs.push(await step(program, got));
         }
         assertEquals(outputs, wantedOutputs);
-        assert(new Set(got[0].tokens).size > 3, "it draws different tokens");
+        assert(new Set(got[0].tokens).size > 3, "it samples different tokens");
       });
     });
   }
 }
 
-Deno.test("each sequence of a run ends after its own tokens or at its own end tokens, and the others go on to the same bits", async () => {
+Deno.test("each sequence of a run ends after its own tokens or at its own end tokens, and the others continue to the same bits", async () => {
   await withDevice({ threads: 2 }, async (device) => {
     const { program } = modelProgram(device);
     open(device, program, 128);
@@ -96,7 +96,7 @@ Deno.test("each sequence of a run ends after its own tokens or at its own end to
     taken.forEach((outputs, i) =>
       assertEquals(outputs, alone[i + 1].map((output, s) => i < lasts[s] ? output : undefined))
     );
-    // What ended is as it was: its next token is drawn from the same K and V.
+    // What ended is as it was: its next token is sampled from the same K and V.
     const after = await step(program, got);
     assertEquals(
       after.map(({ sample }) => sample?.token),
@@ -105,7 +105,7 @@ Deno.test("each sequence of a run ends after its own tokens or at its own end to
   });
 });
 
-Deno.test("a run ends when it is told to, and when somebody else wants the device", async () => {
+Deno.test("a run ends on request, and when another call wants the device", async () => {
   await withDevice({ threads: 1 }, async (device) => {
     const { program, cache } = modelProgram(device);
     open(device, program, 64);
@@ -132,7 +132,7 @@ Deno.test("a run ends when it is told to, and when somebody else wants the devic
     assertEquals(await steps(() => {}), all);
     await stopsOnce((running) => running.stop());
     await stopsOnce(() => cache.copyKvBlocks(Uint32Array.of(3), Uint32Array.of(4)));
-    // Before it begins, it is of one step: who is told to stop then, and who finds somebody waiting.
+    // A run that is stopped before it begins, or that finds another call waiting, has one step.
     const before = program.step([whole]);
     assertEquals(await steps((running) => running.stop()), 1);
     await before;
@@ -145,7 +145,7 @@ Deno.test("a run ends when it is told to, and when somebody else wants the devic
 
 for (const hasStates of [false, true]) {
   const model = hasStates ? "a model with states" : "a model";
-  Deno.test(`what a run of ${model} draws that is no number ends its own sequence alone`, async () => {
+  Deno.test(`logits of a run of ${model} that are no numbers end their own sequence alone`, async () => {
     await withDevice({ threads: 1 }, async (device) => {
       const program = hasStates
         ? statefulProgram(device, SPOILT)
@@ -154,7 +154,7 @@ for (const hasStates of [false, true]) {
       open(device, program, 64);
       const some = someCourses(0);
       await step(program, some);
-      // The second is made to draw the spoilt token, and can draw nothing after it.
+      // The second is made to sample the spoilt token, and can sample nothing after it.
       const forced = { ...some[1], sampling: { ...GREEDY, only: SPOILT } };
       const others = [some[0], forced, some[2]];
       const wanted = someCourses(4);

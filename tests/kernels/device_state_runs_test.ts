@@ -14,9 +14,10 @@ import {
   step,
 } from "../fixtures/device_runs.ts";
 
-// Runs of a model with states: they go on in place, in another slot behind a KV block border, and spoil nothing that is kept.
+// Runs of a model with states: they continue in place, in another slot after a KV block border, and spoil nothing that
+// is kept.
 
-Deno.test("runs of a model with states give what steps give, and leave the states that steps leave where rows go on in other slots", async () => {
+Deno.test("runs of a model with states give what steps give, and leave the states that steps leave where rows continue in other slots", async () => {
   await withDevice({ threads: 2 }, async (device) => {
     const program = open(device, statefulProgram(device), 64);
     const wanted = stateful(3, 0, 0);
@@ -24,7 +25,7 @@ Deno.test("runs of a model with states give what steps give, and leave the state
     for (let i = 0; i < 8; i++) alone.push(await step(program, wanted));
     const got = stateful(3, 5, 4);
     assertEquals(await step(program, got), alone[0]);
-    // The first goes on in another slot behind its second token of the run, the last behind the first one.
+    // The first continues in another slot after its second token of the run, the last after the first one.
     const limits: RunLimits[] = [
       { tokens: 100, endTokens: NO_END, later: { slot: 9, from: 2 } },
       { tokens: 100, endTokens: NO_END },
@@ -36,7 +37,7 @@ Deno.test("runs of a model with states give what steps give, and leave the state
       slot,
       tokens: course.tokens.slice(0, course.prompt + 1 + computed),
     });
-    // What they left is the state of then: the tokens behind it come once more.
+    // The slots that they left have the state of then: the tokens after it come once more.
     const left = [again(got[0], 4, 2), again(got[2], 6, 1)];
     assertEquals(await step(program, left), [alone[3][0], alone[2][2]]);
     [got[0].slot, got[2].slot] = [9, 7];
@@ -45,7 +46,7 @@ Deno.test("runs of a model with states give what steps give, and leave the state
   });
 });
 
-Deno.test("a sequence with states that ends in the midst of a run spoils neither the state nor the K and V that it has left", async () => {
+Deno.test("a sequence with states that ends during a run spoils neither the state nor the K and V that it has left", async () => {
   await withDevice({ threads: 1 }, async (device) => {
     const program = open(device, statefulProgram(device), 64);
     const wanted = stateful(3, 0, 0);
@@ -69,7 +70,7 @@ Deno.test("a sequence with states that ends in the midst of a run spoils neither
       assertEquals(outputs, alone[i + 1].map((one, s) => s < 2 && i > ends[s] ? undefined : one))
     );
     assertEquals(taken.length, 9);
-    // From there on, by the K and V before: what comes next is what came next.
+    // From there on, with the earlier K and V: the next token is the same as before.
     const next = await step(program, got.slice(0, 2));
     assertEquals(next, [0, 1].map((s) => alone[ends[s] + 2][s]));
   });
@@ -85,7 +86,7 @@ Deno.test("a run of a model with states is no longer than its shortest row, and 
     await step(program, got);
     const few = [{ tokens: 3, endTokens: NO_END }, { tokens: 100, endTokens: NO_END }];
     assertEquals(await run(program, got, 8, few), alone.slice(1, 4));
-    // However many of its steps there are, the state is that behind the last one.
+    // For any number of steps, the state is that after the last one.
     let steps = 4;
     while (steps < 9) {
       const running = program.run(got.map(part), 9 - steps, endless(got), (outputs) => {

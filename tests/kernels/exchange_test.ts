@@ -99,7 +99,7 @@ Deno.test("a program that exchanges computes nothing before it has been given th
   );
 });
 
-Deno.test("once programs have let go of each other's memory they compute nothing that exchanges, and begun anew they do", async () => {
+Deno.test("once programs have let go of each other's memory they compute nothing that exchanges, and after a reset they do", async () => {
   for (const path of PATHS) {
     const options = { rows: 1, inPlace: true, path };
     await withExchangingCards([0, 2048, 4096], options, async (cards) => {
@@ -119,7 +119,7 @@ Deno.test("once programs have let go of each other's memory they compute nothing
 Deno.test({
   ignore: BACKEND === "cpu",
   name:
-    "inboxes that are not those of a program's cards are refused in words, and the ones before stay",
+    "inboxes that are not those of a program's cards are refused in words, and the earlier ones stay",
   fn: async () => {
     const options = { rows: 1, inPlace: true, path: "peers" } as const;
     await withExchangingCards([0, 2048, 4096], options, async (cards) => {
@@ -152,7 +152,7 @@ Deno.test({
   },
 });
 
-Deno.test("a card whose step is refused leaves no other one waiting, and what comes next is computed", async () => {
+Deno.test("a card with a refused step leaves no other one waiting, and what comes next is computed", async () => {
   await withExchangingCards(
     [0, 2048, 4096],
     { rows: 2, inPlace: true },

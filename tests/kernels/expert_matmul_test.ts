@@ -206,7 +206,7 @@ for (
   });
 }
 
-Deno.test("gate, up and their activation: the same bits in one program as in one each, for one decoded token, for some that share experts, and beside a prompt", async () => {
+Deno.test("gate, up and their activation: the same bits in one program as in one each, for one decoded token, for some that share experts, and with a prompt in the step", async () => {
   await withDevice({ threads: 2 }, async (device) => {
     const random = new Random(26);
     const [experts, used, columns, inner, most] = [5, 2, 64, 70, 12];

@@ -14,9 +14,9 @@ import {
 } from "../fixtures/device_harness.ts";
 import type { GivenOperation } from "../fixtures/operations.ts";
 
-// An operation whose result only the next one reads may be done by that one (cuda/gpu/fusion.cu). Pairs with every
-// combination of what they can be told are computed as they are, and with a third operation that reads what is between
-// them: what they give has to be the same.
+// The next operation may compute an operation that has no other reader (cuda/gpu/fusion.cu). Pairs with every
+// combination of arguments are computed as they are, and with a third operation that reads the value between them. The
+// results have to be the same.
 
 const CASES = 40;
 const ACTIVATIONS = Object.values(Activation);
@@ -293,7 +293,9 @@ for (const [name, make] of Object.entries(PAIRS)) {
   });
 }
 
-/** A norm of groups and the multiplication by an activation of other columns, in either order; every second one plain. */
+/**
+ * A norm of groups and the multiplication by an activation of other columns, in either order; every second one plain.
+ */
 function gatedNorm(choices: Choices): GivenOperation[] {
   const plain = choices.of(true, false);
   const orElse = <T>(usual: T, ...others: T[]) => plain ? usual : choices.of(usual, ...others);
@@ -333,7 +335,7 @@ function gatedNorm(choices: Choices): GivenOperation[] {
   return normFirst ? [norm, gate] : [gate, norm];
 }
 
-Deno.test("a norm and the gate before or behind it: the same bits whether or not something is done between them", async () => {
+Deno.test("a norm and the gate before or after it: the same bits whether or not something is done between them", async () => {
   for (let seed = 0; seed < CASES; seed++) {
     await withDevice({ threads: 2 }, async (device) => {
       const choices = new Choices(device, 900 + seed);

@@ -36,7 +36,7 @@ for (const [i, name] of NAMES.entries()) {
       const path = new URL(`${name}.gguf`, folder).pathname;
       const engine = await Engine.load(path, {
         ...{ device: BACKEND, executor: EXECUTOR },
-        // All of a device's memory, which a plan would take otherwise, is seldom there beside other tests.
+        // All of a device's memory, which a plan would take otherwise, is seldom free during other tests.
         ...{ kvType, logitsOutputs: 7, contextTokens: 128, kvKvBlocks: 8 },
       });
       try {

@@ -27,22 +27,22 @@ function linesWith(texts: Map<string, string>, pattern: RegExp): string[] {
   );
 }
 
-Deno.test("a kernel body that looks up its own block, grid or block size would compute another's block in a resident kernel", () => {
+Deno.test("a kernel body that looks up its own block, grid or block size would compute another's block in a persistent kernel", () => {
   const bodies = headers();
   // Says itself what a launch's block and grid are.
   bodies.delete("block.cuh");
   assertEquals(linesWith(bodies, /\b(blockIdx|gridDim|blockDim)\b/), []);
 });
 
-Deno.test("a kernel body that declares shared memory of its own would take it beside every other body's", () => {
+Deno.test("a kernel body that declares shared memory of its own would take it in addition to every other body's", () => {
   const bodies = new Map([...headers()].map(([name, text]) => [name, withoutLaunches(text)]));
   assertEquals(linesWith(bodies, /__shared__/), []);
-  // The resident kernel's own functions find its memory again, of which they pass a part to each body.
+  // The persistent kernel's own functions find its memory again, and pass a part of it to each body.
   for (const name of ["resident.cuh", "resident_bodies.cuh"]) bodies.delete(name);
   assertEquals(linesWith(bodies, /M40_DYNAMIC_SHARED/), []);
 });
 
-Deno.test("a launch that does more than call its body would do what a resident kernel does not", () => {
+Deno.test("a launch that does more than call its body would do what a persistent kernel does not", () => {
   const launches = [...headers()].flatMap(([name, text]) =>
     [...text.matchAll(/__global__[^;{]*\{([\s\S]*?)\n\}/g)].map(([, body]) => ({ name, body }))
   );
@@ -52,7 +52,7 @@ Deno.test("a launch that does more than call its body would do what a resident k
         statement !== "" && !/^(__shared__|M40_DYNAMIC_SHARED|using) ?/.test(statement)
       );
   const others = launches.filter((launch) => {
-    // Those of prompts may go through several blocks; a resident kernel decodes alone.
+    // Those of prompts may go through several blocks; a persistent kernel only decodes.
     if (/prefill/.test(launch.name) && /\bwalk_blocks\(/.test(launch.body)) return false;
     if (
       /\bwalk_grid\([\w.]+, at, place, \[&\] \{ \w+(<[^(]*>)?\([^;{}]*\); \}\);\s*$/.test(

@@ -19,7 +19,7 @@ import {
   withStates,
 } from "../fixtures/small_model.ts";
 
-// Prompts beside decoding: the bits are those of one after the other. Of the CPU, that it has no such thing.
+// Prompts computed concurrently with decoding: the bits are those of one after the other. The CPU has no such lanes.
 
 function promptOf(count: number, first: number, kvBlock: number): StepSequence {
   const kvBlocks = Array.from({ length: Math.ceil(count / 4) }, (_, i) => kvBlock + i);
@@ -79,7 +79,7 @@ if (BACKEND === "cpu") {
 
   for (const deviceProcess of [false, true]) {
     const where = deviceProcess ? "in a process of its own" : "in this process";
-    Deno.test(`prompts that are computed beside decoding, ${where}, give each the tokens that it gets alone`, async () => {
+    Deno.test(`prompts that are computed concurrently with decoding, ${where}, give each the tokens that it gets alone`, async () => {
       const alone = await answersAlone("llama", 12, 16);
       const options: EngineOptions = {
         parallel: 6,
@@ -88,14 +88,14 @@ if (BACKEND === "cpu") {
         prefillShare: 0.05,
       };
       await withModel("llama", options, async (engine) => {
-        // Steps that end while another is under way have no gap before them.
+        // Steps that end while another runs have no gap before them.
         let beside = 0;
         engine.observer = {
           step: ({ gapMilliseconds }) => void (gapMilliseconds === undefined && beside++),
         };
         const among = await Promise.all(alone.map((_, i) => tokensOf(engine, request(i, 16))));
         assertEquals(among, alone);
-        assert(beside > 3, `${beside} steps were beside others`);
+        assert(beside > 3, `${beside} steps were concurrent with others`);
         await engine.idle();
         assertEquals(engine.status().usedKvBlocks, 0);
       });
@@ -120,7 +120,7 @@ if (BACKEND === "cpu") {
     });
   });
 
-  Deno.test("KV blocks that give way while prompts are computed beside decoding come back, and change nobody's tokens", async () => {
+  Deno.test("sequences that are preempted while prompts and decoding run concurrently come back, and no tokens change", async () => {
     const alone = await answersAlone("llama", 12, BATCHED_TOKENS);
     const options = {
       parallel: 8,
@@ -134,7 +134,7 @@ if (BACKEND === "cpu") {
         alone.map((_, i) => tokensOf(engine, request(i, BATCHED_TOKENS))),
       );
       assertEquals(among, alone);
-      assert(engine.status().preemptions > 0, "nobody gave way");
+      assert(engine.status().preemptions > 0, "no sequence was preempted");
     });
   });
 }

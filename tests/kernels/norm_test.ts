@@ -69,7 +69,7 @@ for (const kind of ["rms", "layer"] as const) {
   });
 }
 
-/** What a norm of groups is told beside its columns. */
+/** The arguments of a norm of groups in addition to its columns. */
 interface Case {
   readonly groups?: number;
   readonly weight?: "shared" | "per group";
@@ -105,7 +105,7 @@ const CASES: Record<string, Case> = {
 };
 
 for (const [name, options] of Object.entries(CASES)) {
-  Deno.test(`norm, ${name}: every group by itself, and nothing beside them`, async () => {
+  Deno.test(`norm, ${name}: every group by itself, and nothing else`, async () => {
     await withDevice({ threads: 2 }, async (device) => {
       const random = new Random(31);
       const { groups = 1, from = 0, to = 0, inPlace = false, factor } = options;

@@ -273,7 +273,7 @@ Deno.test(
   },
 );
 
-Deno.test("add, select and softcap: every row and column, and nothing beside them", async () => {
+Deno.test("add, select and softcap: every row and column, and nothing else", async () => {
   await withDevice({ threads: 2 }, async (device) => {
     const random = new Random(7);
     const [tokens, columns] = [5, 1027];

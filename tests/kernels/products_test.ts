@@ -30,7 +30,7 @@ Deno.test("matmul: awkward shapes, one to three weights, biases, and gaps betwee
       const input = random.floats(tokens * stride);
       const weights = rows.map((n) => random.floats(n * columns));
       const biases = rows.map((n, i) => i === 1 ? undefined : random.floats(n));
-      // Two columns that no weight writes stand before each weight's.
+      // Two columns that no weight writes precede each weight's.
       const starts = rows.map((_, i) => 2 * (i + 1) + rows.slice(0, i).reduce((a, b) => a + b, 0));
       const width = starts.at(-1)! + rows.at(-1)! + 1;
       const three = <T>(values: T[], rest: T) => [0, 1, 2].map((i) => values[i] ?? rest);
@@ -232,7 +232,7 @@ for (
 for (
   const [what, shape] of Object.entries({
     "heads side by side": { heads: 3, columns: 40, rows: 17, copied: 0, gap: 0, beside: 0 },
-    "values taken over behind the product": {
+    "values copied after the product": {
       heads: 4,
       columns: 32,
       rows: 70,

@@ -94,7 +94,7 @@ const RIGHT: { readonly [K in Kind]?: Fields } = {
   exchange: { input: B.a, output: B.b, card: 1, bounds: [0, 24, 64] },
 };
 
-/** What every token has beside its experts. */
+/** What every token has in addition to its experts. */
 const SHARED = { shared: [ones(32, 64)] };
 
 const CASES: Partial<Record<Kind, [changes: Fields, message: RegExp][]>> = {

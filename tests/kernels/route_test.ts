@@ -58,7 +58,7 @@ Deno.test("route: the largest logits, the lower index where equal, weights with 
   });
 });
 
-/** What a route operation is told. */
+/** The arguments of a route operation. */
 interface Routing {
   readonly experts: number;
   readonly used: number;
@@ -226,7 +226,7 @@ for (const score of ["softmax", "sigmoid", "softmax_chosen"] as const) {
         const odd = [NaN, Infinity, -Infinity];
         const logits = random.floats(tokens * experts);
         for (let i = 0; i < logits.length; i++) {
-          // A token whose logits are all NaN is among them.
+          // One token has only NaN logits.
           if (i < experts) logits[i] = NaN;
           else if (random.below(3) === 0) logits[i] = odd[random.below(3)];
         }

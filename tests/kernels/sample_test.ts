@@ -6,7 +6,7 @@ import { BACKEND, Random } from "../fixtures/device_harness.ts";
 import { philox } from "../fixtures/philox.ts";
 import { sampleRows } from "../fixtures/sample_rows.ts";
 
-// The sample operation against what m40_sampling says, written anew with whole sorts.
+// The sample operation against an independent version of m40_sampling with whole sorts.
 
 /** The token that m40_sampling's description leads to. */
 function drawn(logits: Float32Array, s: StepSampling): number {
@@ -76,7 +76,7 @@ Deno.test("Philox4x32-10 gives the paper's known answers, in the tests' own vers
   );
 });
 
-Deno.test("of 2^20 equal logits, the drawn token is the high bits of Philox's first word", async () => {
+Deno.test("of 2^20 equal logits, the sampled token is the high bits of Philox's first word", async () => {
   const random = new Random(1);
   const logits = new Float32Array(1 << 20).fill(0.5);
   const keys = [[0, 0, 0], ...Array.from({ length: 6 }, () => [0, 0, 0].map(() => random.word()))];
@@ -154,7 +154,7 @@ const PARAMETERS: Record<string, Partial<StepSampling>> = {
 };
 
 for (const [name, changes] of Object.entries(PARAMETERS)) {
-  Deno.test(`every draw is the one described: ${name}`, async () => {
+  Deno.test(`every sample is the one described: ${name}`, async () => {
     const random = new Random(2);
     const draws = 60;
     const vocab = 1000;
@@ -181,7 +181,7 @@ for (const [name, changes] of Object.entries(PARAMETERS)) {
 /** The emulation is slow. */
 const DRAWS = BACKEND === "emulated" ? 2000 : 20_000;
 
-Deno.test(`${DRAWS} draws have the distribution of the softmax`, async () => {
+Deno.test(`${DRAWS} samples have the distribution of the softmax`, async () => {
   const vocab = 40;
   const logits = new Random(3).floats(vocab, 1.5);
   const counts = new Array(vocab).fill(0);
@@ -204,7 +204,7 @@ Deno.test(`${DRAWS} draws have the distribution of the softmax`, async () => {
   }, 0);
   // 39 degrees of freedom: 72.1 is passed once in a thousand seeds.
   assertLess(chiSquare, 72.1);
-  assert(counts.filter((n) => n > 0).length > 30, "most tokens are drawn at some time");
+  assert(counts.filter((n) => n > 0).length > 30, "most tokens are sampled at some time");
 });
 
 Deno.test("log-probabilities are the model's own, whatever the sampling parameters", async () => {

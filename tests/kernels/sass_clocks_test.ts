@@ -35,7 +35,7 @@ const word = (fields: Field[]) =>
 
 type Line = readonly [text: string, field?: Field];
 
-/** A listing with a control word before every three instructions, the halves of pairs in braces. */
+/** A listing with a control word ahead of every three instructions, the halves of pairs in braces. */
 function listing(lines: readonly Line[], name = DECODE): string {
   const text = [`\t\tFunction : ${name}`];
   const blank = " ".repeat(92);
@@ -183,7 +183,7 @@ Deno.test("a listing without control words has no clocks, and is refused where o
   assertThrows(() => loopClocks(hotRuns(kernel)!), ControlError);
 });
 
-Deno.test("sources are told from results: a register, a predicate, two predicates, both", () => {
+Deno.test("sources are distinguished from results: a register, a predicate, two predicates, both", () => {
   const sources = (text: string) => operandRegisters(kernelOf([[text]]).instructions[0]);
   assertEquals(sources("FFMA.FTZ R0, -R5.reuse, c[0x2][0xc], R7"), [5, undefined, 7]);
   assertEquals(sources("IADD3 R4.CC, |R9|, 0x1, RZ"), [9, undefined, undefined]);
@@ -230,7 +230,7 @@ Deno.test("a turn takes what its slowest pipe takes, or the stalls of too few wa
   assertEquals(bound(slow, 2), [28.5, "stalls of 2 warps"]);
 });
 
-Deno.test("what waits for barriers and what gives way is counted", () => {
+Deno.test("what waits for barriers and what yields is counted", () => {
   const { waits, yields } = loopOf([
     ["FFMA R0, R1, R2, R3", { waits: 0b000110 }],
     ["FFMA R0, R1, R2, R3", { waits: 0b000001, yields: true }],
@@ -288,7 +288,7 @@ Deno.test("each CUDA's code is held to its own figures, and unknown code to thos
   assertEquals(budgetOf(12), budgetOf(11));
 });
 
-Deno.test("a product of prompts whose outer loop is not found is broken, not unjudged", () => {
+Deno.test("a prefill product without an outer loop is broken, not unjudged", () => {
   const name = "_ZN3m404cuda21matmul_prefill_kernelILj12ELi128ELb1EEEvNS0_17MatmulPrefillArgsE";
   const kernel = kernelOf([["FFMA R0, R1, R2, R3"], ["@P0 BRA 0x8"], ["EXIT"]], name);
   const { turn, whole } = kernelClocks(kernel)!;

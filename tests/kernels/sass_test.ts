@@ -52,7 +52,7 @@ Deno.test("a mangled name gives the kernel's name and its template arguments", (
   assertEquals(parseName("_ZN3m404cuda12route_kernelENS0_15RouteKernelArgsE").name, "route_kernel");
 });
 
-Deno.test("instructions are read with their modifiers, out of pairs and behind predicates too", () => {
+Deno.test("instructions are read with their modifiers, out of pairs and after predicates too", () => {
   const parser = new SassParser();
   for (
     const line of [
@@ -168,7 +168,7 @@ Deno.test("an inner loop counts as often as it runs, what it passes over once, s
   assertEquals(nestedLoop(kernelOf(decodeLoop(10)), 4), undefined);
 });
 
-/** A product's loops whose branch has three sides, which end with `leave`, a jump to the place that `name` names. */
+/** A product's loops with a branch of three sides, which end with `leave`, a jump to the place that `name` names. */
 function threeSides(name: string, leave: string): string[] {
   return [
     "NOP",
@@ -272,7 +272,7 @@ Deno.test("two builds differ in the kernels whose instructions differ, whatever 
     "attention_decode_kernel<1, 16, 4>: 0 registers, 0 bytes shared, 4 -> 5 instructions, " +
     "3 -> 4 in the loop",
   ]);
-  // A kernel is the same by the name of its body; one that only one build has is told of.
+  // A kernel is the same by the name of its body; one that only one build has is reported.
   const other = "_ZN3m404cuda5otherENS0_9OtherArgsE";
   const { gone, added } = compareKernels([kernelOf(loop)], [kernelOf(loop, other)]);
   assertEquals([gone, added], [["attention_decode<1,16,4>"], ["other<>"]]);

@@ -7,8 +7,8 @@ import { BACKEND, Random } from "../fixtures/device_harness.ts";
 import { philox } from "../fixtures/philox.ts";
 import { sampleRows } from "../fixtures/sample_rows.ts";
 
-// Shaped draws (typical_p, XTC, dynamic temperature, mirostat 2) against what m40_sampling says, written anew in float64
-// with whole sorts.
+// Shaped sampling (typical_p, XTC, dynamic temperature, mirostat 2) against an independent version of m40_sampling in
+// float64 with whole sorts.
 
 /** A token that is left, and its share of the likeliest's probability. */
 interface Kept {
@@ -105,7 +105,7 @@ function isFile(path: string): boolean {
   }
 }
 
-/** The same where none may fail; the CPU library draws every token as this one does, to the last bit. */
+/** The same where none may fail; the CPU library samples every token as this one does, to the last bit. */
 async function sample(
   rows: readonly Float32Array[],
   samplings: readonly StepSampling[],
@@ -122,7 +122,7 @@ async function sample(
   });
 }
 
-/** Each row is drawn from as described. */
+/** Each row is sampled from as described. */
 async function assertDescribed(
   rows: readonly Float32Array[],
   samplings: readonly StepSampling[],
@@ -188,7 +188,7 @@ const SHAPES: Record<string, Partial<StepSampling>> = {
 };
 
 for (const [name, changes] of Object.entries(SHAPES)) {
-  Deno.test(`every shaped draw is the one described: ${name}`, async () => {
+  Deno.test(`every shaped sample is the one described: ${name}`, async () => {
     const random = new Random(2);
     // Half of the rows have halves for logits: many are equal.
     const rows = Array.from({ length: DRAWS }, (_, i) => {
@@ -225,7 +225,7 @@ function anyShape(random: Random, vocab: number): Partial<StepSampling> {
   };
 }
 
-Deno.test("samplers in any combination, over vocabularies of any size, draw as described", async () => {
+Deno.test("samplers in any combination, over vocabularies of any size, sample as described", async () => {
   const random = new Random(12);
   for (const vocab of [1, 2, 3, 31, 33, 500, 2049, 9000]) {
     const rows = Array.from({ length: DRAWS }, (_, i) => {
@@ -244,7 +244,7 @@ Deno.test("samplers in any combination, over vocabularies of any size, draw as d
   }
 });
 
-Deno.test("over 150,000 tokens, flat, nearly flat, steep and with most of them equal, draws are the ones described", async () => {
+Deno.test("over 150,000 tokens, flat, nearly flat, steep and with most of them equal, samples are the ones described", async () => {
   const random = new Random(21);
   const vocab = 150_000;
   const rows = [
@@ -282,10 +282,10 @@ Deno.test("XTC leaves the likeliest tokens out as often as its probability says,
   const deviation = Math.sqrt(wanted * (1 - wanted) / draws);
   const got = tokens.filter((token) => token === 0).length / draws;
   // Four standard deviations: one seed in 16,000.
-  assert(Math.abs(got - wanted) < 4 * deviation, `${got} of the draws; wanted ${wanted}`);
+  assert(Math.abs(got - wanted) < 4 * deviation, `${got} of the samples; wanted ${wanted}`);
 });
 
-Deno.test("a shaped draw changes nothing of the other outputs, nor do they of it", async () => {
+Deno.test("shaped sampling of an output changes no other output, nor do they change it", async () => {
   const random = new Random(5);
   const rows = Array.from({ length: 12 }, () => random.floats(3000, 2));
   const samplings = rows.map((_, i): StepSampling => ({
@@ -302,7 +302,7 @@ Deno.test("a shaped draw changes nothing of the other outputs, nor do they of it
   }
 });
 
-Deno.test("the log-probabilities of a shaped draw are the model's own, of the token that was drawn", async () => {
+Deno.test("the log-probabilities of a shaped sample are the model's own, of the sampled token", async () => {
   const logits = new Random(8).floats(5000, 3);
   const total = Math.log(logits.reduce((sum, value) => sum + Math.exp(value), 0));
   const shape = { xtcProbability: 1, xtcThreshold: 0.001, temperature: 2, topLogprobs: 5 };
@@ -314,7 +314,7 @@ Deno.test("the log-probabilities of a shaped draw are the model's own, of the to
   }
 });
 
-Deno.test("logits that are not finite and tokens that are all forbidden fail a shaped draw, and that alone", async () => {
+Deno.test("logits that are not finite and tokens that are all forbidden fail shaped sampling of their output alone", async () => {
   const rows = Array.from({ length: 4 }, () => new Random(6).floats(100));
   rows[1][50] = NaN;
   const shaped = { ...DRAWING, typicalP: 0.5, mirostat: 2, mirostatMu: 5 };

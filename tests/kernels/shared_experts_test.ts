@@ -10,8 +10,8 @@ import type { Program } from "../../engine/program/program.ts";
 import { stepWork } from "../../engine/program/work.ts";
 import { assertClose, BACKEND } from "../fixtures/device_harness.ts";
 
-// The experts that every token has, beside those it is routed to: one of them is computed as one more expert of each token
-// where it looks like one, and else, as several are, by itself.
+// The experts that every token has in addition to those it is routed to. One of them is computed as one more expert of
+// each token where it has the shape of one. Otherwise, as several are, it is computed by itself.
 
 const goldenPath = (name: string) =>
   new URL(`../data/golden/${name}.gguf`, import.meta.url).pathname;

@@ -1,4 +1,6 @@
-/** What is wrong with states: with records that name them, with the cache that has them, with steps and copies of slots. */
+/**
+ * What is wrong with states: with records that name them, with the cache that has them, with steps and copies of slots.
+ */
 import { assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import type { CacheDesc } from "../../engine/device/descriptions.ts";
 import type { StepSequence } from "../../engine/device/step_block.ts";
@@ -222,7 +224,7 @@ Deno.test("records: a state is one operation's, and of a cache that has states",
   });
 });
 
-Deno.test("caches: what is wrong with states and slots is named; slots take their bytes beside the KV blocks", async () => {
+Deno.test("caches: what is wrong with states and slots is named; slots take their bytes in addition to the KV blocks", async () => {
   await withDevice({}, ({ context, arena }) => {
     const desc = { ...cacheOf({}), states: [5, 64], slots: 3 };
     const [kvBlocks, both] = [context.cacheBytes(cacheOf({})), context.cacheBytes(desc)];
@@ -285,7 +287,7 @@ Deno.test("steps: slots that are out of range, written twice or read where anoth
   });
 });
 
-Deno.test("steps: of a sequence without tokens no slot is looked at; a block without room for slots is refused", async () => {
+Deno.test("steps: the slots of a sequence without tokens are ignored; a block without room for slots is refused", async () => {
   await withDevice({}, async (device) => {
     const cache = device.cache({ n_layers: 0, states: STATES, slots: 1 });
     const program = device.program({ ops: [operation(device, "conv")], buffers: BUFFERS, cache });
@@ -299,7 +301,7 @@ Deno.test("steps: of a sequence without tokens no slot is looked at; a block wit
     const message =
       `states: 2 elements of 4 bytes from byte ${bytes} on do not fit the step block of ${bytes} bytes`;
     await assertRejects(() => program.step([without]), M40Error, message);
-    // A program without states looks at none.
+    // A program without states reads none.
     const copies = device.program({ ops: [operation(device, "copy")], buffers: BUFFERS, cache });
     await copies.step([{ ...one, states: { from: 7, to: 7 } }]);
     await copies.step([without]);

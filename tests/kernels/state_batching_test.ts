@@ -2,7 +2,8 @@ import { assert, assertEquals } from "@std/assert";
 import type { Engine, GenerateRequest } from "../../engine/mod.ts";
 import { answersAlone, request, stress, tokensOf, withModel } from "../fixtures/batching.ts";
 
-// Models that keep states: with delta nets, state spaces and short convolutions beside attention, and without any.
+// Models that keep states: with delta nets, state spaces and short convolutions in addition to attention, and without
+// attention.
 const MODELS = ["qwen35", "granitehybrid", "lfm2", "mamba2"];
 const MODEL = "qwen35";
 const KV_BLOCK_TOKENS = 32;
@@ -53,13 +54,13 @@ for (const model of MODELS) {
         const { preemptions, recomputations, usedKvBlocks, usedSlots } = engine.status();
         assertEquals([usedKvBlocks, usedSlots], [0, 0]);
         // Without attention, a sequence needs no KV block but that of its next token.
-        assertEquals(preemptions > 0, model !== "mamba2", "who gave way");
+        assertEquals(preemptions > 0, model !== "mamba2", "sequences that were preempted");
         assertEquals(recomputations > 0, preemptions > 0 && hostCacheBytes === 0);
       });
     }
   });
 
-  Deno.test(`${model}: a prompt goes on from the last KV block border that another had, with the same answer`, async () => {
+  Deno.test(`${model}: a prompt continues from the last KV block border that another had, with the same answer`, async () => {
     const lengths = [31, 32, 33, 64, 65, 96, 97, 140];
     const alone = await withModel(model, { parallel: 1 }, async (engine) => {
       const answers = [];
@@ -74,7 +75,7 @@ for (const model of MODELS) {
         // A shorter one has left a state at its last border, where it may end.
         const known = lengths.slice(0, i).map((shorter) => lastBorder(shorter + 1));
         assertEquals(found, Math.max(0, ...known));
-        // And it goes on from its own, asked again.
+        // And it continues from its own, asked again.
         assertEquals(await tokensOf(engine, greedy(promptOf(length))), alone[i]);
         assertEquals(engine.status().cachedTokens - before - found, lastBorder(length));
       }
@@ -86,7 +87,7 @@ function lastBorder(length: number): number {
   return Math.floor((length - 1) / KV_BLOCK_TOKENS) * KV_BLOCK_TOKENS;
 }
 
-Deno.test("a conversation goes on from the last KV block border of the answer before", async () => {
+Deno.test("a conversation continues from the last KV block border of the previous answer", async () => {
   const first = greedy(promptOf(40), 60);
   const ask = async (engine: Engine) => {
     const answer = await tokensOf(engine, first);
@@ -96,14 +97,14 @@ Deno.test("a conversation goes on from the last KV block border of the answer be
     return { tokens, cached: engine.status().cachedTokens - before.cachedTokens, answer };
   };
   const { cached, tokens, answer } = await withModel(MODEL, { parallel: 2 }, ask);
-  // The last token that was drawn is not computed.
+  // The last sampled token is not computed.
   assertEquals(cached, lastBorder(40 + answer.length));
   const again = await withModel(
     MODEL,
     { parallel: 1 },
     (engine) => tokensOf(engine, greedy([...first.prompt as number[], ...answer, 5, 6, 7])),
   );
-  // What was drawn has the bits of decode rows in the one, of prompt rows in the other; greedy tokens agree.
+  // The samples have the bits of decode rows in the one, of prompt rows in the other; greedy tokens agree.
   assertEquals(tokens, again);
 });
 

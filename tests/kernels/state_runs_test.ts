@@ -5,8 +5,8 @@ import { tokensOf, withModel } from "../fixtures/batching.ts";
 import { BACKEND } from "../fixtures/device_harness.ts";
 import { cardOf, collect } from "../fixtures/engine_fixture.ts";
 
-// Runs of models that keep states: what is drawn, and the states that are kept on the way, are those of steps, whoever
-// leaves and whatever fails meanwhile.
+// Runs of models that keep states: the samples, and the states that are kept on the way, are those of steps, also when
+// sequences leave or steps fail meanwhile.
 
 const EMULATED = BACKEND === "emulated";
 const MODELS = EMULATED
@@ -25,7 +25,7 @@ const TOKENS = EMULATED ? 24 : 60;
 const REQUESTS = [0, 1, 2].map((i) => asked(i, TOKENS - 5 * i));
 const OPTIONS: EngineOptions = { parallel: 3, contextTokens: 256 };
 
-/** What conversations go on with, and how many of their tokens were known. */
+/** What conversations continue with, and how many of their tokens were known. */
 async function goOn(engine: Engine, answers: readonly (readonly number[])[]) {
   const next: { tokens: number[]; cached: number }[] = [];
   for (const [i, answer] of answers.entries()) {
@@ -42,8 +42,8 @@ async function goOn(engine: Engine, answers: readonly (readonly number[])[]) {
 
 for (const model of MODELS) {
   for (const prefillShare of SHARES) {
-    const lanes = prefillShare > 0 ? ", beside a lane of prompts" : "";
-    Deno.test(`${model}: answers by runs${lanes}, and conversations that go on from their states, are those by steps`, async () => {
+    const lanes = prefillShare > 0 ? ", with a lane of prompts" : "";
+    Deno.test(`${model}: answers by runs${lanes}, and conversations that continue from their states, are those by steps`, async () => {
       const ask = async (engine: Engine) => {
         const answers = await Promise.all(REQUESTS.map((request) => tokensOf(engine, request)));
         const next = await goOn(engine, answers);
@@ -64,7 +64,7 @@ for (const model of MODELS) {
   }
 }
 
-Deno.test("who leaves in the midst of a run leaves the others their tokens, and states that prompts can go on from", async () => {
+Deno.test("a sequence that leaves during a run leaves the others their tokens, and states that prompts can continue from", async () => {
   const [model] = MODELS;
   const alone = await withModel(model, { ...OPTIONS, runSteps: 1 }, async (engine) => {
     const answers: number[][] = [];
@@ -96,7 +96,7 @@ Deno.test("who leaves in the midst of a run leaves the others their tokens, and 
   });
 });
 
-Deno.test("a run that fails ends its sequences with what they drew, and conversations go on from the states before", async () => {
+Deno.test("a run that fails ends its sequences with what they sampled, and conversations continue from the earlier states", async () => {
   const [model] = MODELS;
   const options = { ...OPTIONS, prefillShare: 0 };
   const first = [0, 1].map((i) => asked(i, 60));
@@ -120,7 +120,7 @@ Deno.test("a run that fails ends its sequences with what they drew, and conversa
       const over = given.over.then(() => {
         if (taken < 22) return;
         failed = true;
-        throw new M40Error("internal", "a run failed behind its last step");
+        throw new M40Error("internal", "a run failed after its last step");
       });
       return { ...given, over };
     };

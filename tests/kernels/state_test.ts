@@ -167,7 +167,7 @@ for (const of of EACH) {
         { sequence: b, from: NONE, to: 1, first: 0, count: 1 },
         { sequence: c, from: NONE, to: 2, first: 0, count: 17 },
       );
-      // Decoded rows, one of them of a sequence that goes on in another slot, and prompts; d begins in the middle.
+      // Decode rows, one of them of a sequence that continues in another slot, and prompts; d begins in the middle.
       await check(
         { sequence: a, from: 0, to: 5, first: 40, count: 3, decode: true },
         { sequence: c, from: 2, to: 2, first: 17, count: 1, decode: true },
@@ -248,7 +248,7 @@ for (const of of EACH) {
   });
 }
 
-Deno.test("states of several operations in one slot keep apart, beside a KV cache or without one", async () => {
+Deno.test("states of several operations in one slot keep apart, with a KV cache or without one", async () => {
   for (const n_layers of [0, 1]) {
     await withDevice({}, async (device) => {
       const cache = device.cache({ n_layers, states: EACH.map(({ state }) => state), slots: 2 });

@@ -8,7 +8,7 @@ import { HIDDEN, smallModel, smallModelProgram, VOCAB } from "../fixtures/small_
 
 // What an output gives by its kind, and that one which fails leaves the others as they would be without it.
 
-/** A token whose embedding is infinite. */
+/** A token with an infinite embedding. */
 const SPOILT = 17;
 const SAMPLING: StepSampling = { ...GREEDY, temperature: 0.9, seed: 5n, topLogprobs: 2 };
 const NOTHING = new Uint32Array(Math.ceil(VOCAB / 32));
@@ -96,7 +96,7 @@ for (const cacheType of [0, 1]) {
           "not_finite",
         ]);
 
-        // What decodes after it reads its K and V, those beside it do not; nor does the mask outlast its step.
+        // Later decode rows read its K and V, other sequences do not; nor does the mask outlast its step.
         const decoded = await outputsOf(program, [
           rows[0],
           part(1, 5, 1, { decode: true }),
@@ -130,7 +130,7 @@ for (const cacheType of [0, 1]) {
   });
 }
 
-Deno.test("an output's values are its logits or its hidden state, beside outputs of any kinds", async () => {
+Deno.test("an output's values are its logits or its hidden state, with other outputs of any kinds", async () => {
   await withDevice({ threads: 2 }, async (device) => {
     const { program, cache } = smallModelProgram(device);
     // The same model up to its hidden states, which are what its last buffer but one holds.

@@ -315,7 +315,7 @@ Deno.test("steps: three calls give what one gives; calls out of turn are refused
       const finish = async (into: Uint8Array<ArrayBuffer> | null, n = 2) => {
         while (true) {
           const got = answer((e) => symbols.m40_step_finish(program, into, n, e));
-          // A device may be slow, above all one that is looked at by a debugger.
+          // A device may be slow, above all one that a debugger watches.
           if (got.status !== Status.not_ready) return got;
           assertEquals((await wait()).message, "");
         }

@@ -40,7 +40,7 @@ Deno.test("a tensor larger than what is read at a time arrives whole, and one th
       );
       assertEquals(wrong, -1);
     }
-    // In the middle of a piece, with whole pieces before and behind it.
+    // In the middle of a piece, with whole pieces before and after it.
     const kept = OFFSET + 5 * 2 ** 20 + 12_345;
     await Deno.truncate(path, kept);
     const error = await assertRejects(() => device.arena.uploadFile(desc, path, OFFSET), M40Error);
@@ -49,7 +49,7 @@ Deno.test("a tensor larger than what is read at a time arrives whole, and one th
     const [, got] = wanted.exec(error.message) ?? [];
     const part = 16 * 2 ** 20;
     assertEquals(Number(got) % part, (kept - OFFSET) % part, error.message);
-    // What was there before is still there.
+    // The earlier tensor is still there.
     const [first, next] = device.context.readTensor(tensor, 0, 1, COLUMNS);
     assertEquals([first, next], [0, 31]);
   } finally {

@@ -52,12 +52,14 @@ export async function findCudaToolkit(
     const folders = [...new Set([dirname(nvcc), dirname(await Deno.realPath(nvcc))])];
     const ptxas = folders.map((folder) => join(folder, "ptxas")).find(isFile);
     if (ptxas === undefined) {
-      refused.push(`${nvcc} has no ptxas beside it`);
+      refused.push(`${nvcc} has no ptxas next to it`);
       continue;
     }
     const assembler = await releaseOf(ptxas);
     if (assembler !== version) {
-      refused.push(`${nvcc} is of CUDA ${version}, but ${ptxas} beside it is of CUDA ${assembler}`);
+      refused.push(
+        `${nvcc} is of CUDA ${version}, but ${ptxas} next to it is of CUDA ${assembler}`,
+      );
       continue;
     }
     const hostCompiler = await findHostCompiler(version);

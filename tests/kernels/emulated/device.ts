@@ -4,8 +4,8 @@ import { M40Error } from "../../../engine/errors.ts";
 import { plainSequence, TestDevice, tokenBuffer } from "../../fixtures/device_harness.ts";
 import { withEnvironment } from "../../fixtures/emulated_environment.ts";
 
-// A GPU that is missing, too small or lost in the middle of a step. Run by slow/emulated_test.ts: these tests need
-// the emulated library, whose device fails as environment variables tell it to (cuda/emulation/device_state.h).
+// A GPU that is missing, too small or lost in the middle of a step. Run by slow/emulated_test.ts: these tests need the
+// emulated library: environment variables make its device fail (cuda/emulation/device_state.h).
 
 const ABSENCES: [Record<string, string>, RegExp][] = [
   [{ M40_EMULATION_DEVICES: "0" }, /^no NVIDIA driver is installed, or it is not loaded$/],

@@ -39,7 +39,7 @@ Deno.test("a graph reads and writes the slots of each step, not those of the ste
   const device = new TestDevice({ executor: "graphs" });
   const cache = device.cache({ states: [1], slots: 4 });
   const weight = device.tensor([1, 0], 2);
-  // Each token gives the input of the one before it.
+  // Each token gives the input of the previous one.
   const program = device.program({
     ops: [{ kind: "conv", input: 0, output: 1, weight, state: 0, columns: 1, kernel: 2 }],
     buffers: [tokenBuffer(1), tokenBuffer(1)],
@@ -138,7 +138,7 @@ Deno.test("graphs take no more of the device's memory than plans leave for them,
   });
 });
 
-Deno.test("where the device has no memory for another graph there are fewer, and steps go on", async () => {
+Deno.test("where the device has no memory for another graph there are fewer, and steps continue", async () => {
   const arenaBytes = 64 * MIB;
   const env = {
     M40_EMULATION_MEMORY_BYTES: `${arenaBytes + 45 * MIB}`,

@@ -48,7 +48,7 @@ Deno.test("a step that takes longer than the ones before does not hold up the th
   await withEnvironment({ M40_EMULATION_LATE_MS: "300" }, async () => {
     const begun = answer((e) => symbols.m40_step_begin(handle, block.bytes, length, e));
     assertEquals(begun.message, "");
-    // By the step before this one is nearly done.
+    // Forecast by the previous step, this one is nearly done.
     assertEquals((await wait()).message, "");
     for (let i = 0; i < 2; i++) {
       const { status, message } = finish();
@@ -93,7 +93,7 @@ for (
 }
 
 for (const [what, where] of [["read", "a tensor"], ["place", "a program"]]) {
-  Deno.test(`a device that hangs in the midst of ${where} is given up with the reason, and no memory of it is waited for`, async () => {
+  Deno.test(`a device that hangs during ${where} is given up with the reason, and no memory of it is waited for`, async () => {
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "-A", "--no-check", `${import.meta.dirname}/hanging_device.ts`, what],
       env: { ...sanitizerEnvironment(), M40_KERNELS: Deno.env.get("M40_KERNELS")! },
@@ -130,7 +130,7 @@ Deno.test("m40 serve ends on SIGTERM, though its device hangs", async () => {
 const leavesACall = { sanitizeOps: false, sanitizeResources: false };
 
 Deno.test(
-  "a driver that never tells the device's state holds up neither metrics nor the end",
+  "a driver that never reports the device's state holds up neither metrics nor the end",
   leavesACall,
   async () => {
     await withEnvironment({ M40_EMULATION_SILENT: "1" }, async () => {

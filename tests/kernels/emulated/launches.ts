@@ -6,7 +6,7 @@ import { emulationCounts } from "../../fixtures/emulation_counts.ts";
 // How many kernels a step launches: each costs some microseconds, whatever it does. Run by slow/emulated_test.ts: only the
 // emulated device counts them.
 
-/** Launches of a step that decodes one token with a golden model, and what is drawn with its log-probabilities. */
+/** Launches of a step that decodes one token with a golden model, and its sample with log-probabilities. */
 async function tokensOf(name: string): Promise<{ launches: number; drawn: unknown[] }> {
   const path = new URL(`../../data/golden/${name}.gguf`, import.meta.url).pathname;
   const engine = await Engine.load(path, { device: "emulated" });
@@ -32,7 +32,9 @@ async function tokensOf(name: string): Promise<{ launches: number; drawn: unknow
 
 const launchesOfToken = async (name: string) => (await tokensOf(name)).launches;
 
-/** What a token takes beside its layers: embedding, the rows that are wanted, the last norm and logits, the draw. */
+/**
+ * The launches of a token outside its layers: embedding, the rows of the outputs, the last norm and logits, sampling.
+ */
 const BESIDE_LAYERS = 4;
 /** Multi-head latent attention: see docs/kernels/matmul.md. */
 const LATENT_ATTENTION = 8;

@@ -89,7 +89,7 @@ for (const golden of GOLDENS) {
 
   Deno.test(`${golden}: nothing is allocated on the device after a model is loaded, whatever is served`, async () => {
     const before = countAllocations();
-    // Few KV blocks, so that sequences give way and come back.
+    // Few KV blocks, so that sequences are preempted and come back.
     const engine = await Engine.load(pathOf(golden), {
       device: "emulated",
       parallel: 6,

@@ -11,8 +11,9 @@ import {
 import { withEnvironment } from "../../fixtures/emulated_environment.ts";
 import { blocksOf, FACTOR_BLOCKS, matrixOf } from "../../fixtures/golden_blocks.ts";
 
-// How many tokens a thread block multiplies its weights with, and which rows of a product go in a launch of their own, hangs on
-// how many thread blocks a card runs at a time: bits do not. Run by slow/emulated_test.ts: only the emulated device has as many multiprocessors as it is told to.
+// The number of thread blocks that a card runs at a time decides the tokens of a thread block, and the rows of a
+// product with a launch of their own. It must not change any bit. Run by slow/emulated_test.ts: only the emulated
+// device can have any number of multiprocessors.
 
 const TOKENS = [1, 2, 3, 5, 8, 17, 32];
 

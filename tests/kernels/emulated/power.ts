@@ -57,7 +57,7 @@ Deno.test("m40 bench --power: limits are set in the driver, one after the other,
   }
 });
 
-Deno.test("m40 bench --power: energy is the driver's count where it counts, also where it tells no power", async () => {
+Deno.test("m40 bench --power: energy is the driver's count where it counts, also where it reports no power", async () => {
   const { home, env, limits } = await card("energy=100000,power=-");
   await using _ = home;
   const short = ["--seconds", "0.15", "--settle", "0", "--prompts", "16", "--batches", "1"];

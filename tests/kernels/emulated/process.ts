@@ -22,13 +22,13 @@ const FAILURES: [title: string, environment: Record<string, string>, reason: Reg
 ];
 for (const [title, environment, reason] of FAILURES) {
   Deno.test(`a device that ${title} fails its requests, its process can be closed, and the next can use it`, async () => {
-    // Launches are counted, and a run has a kernel of its own: a resident kernel has neither.
+    // Launches are counted, and a run has a kernel of its own: a persistent kernel has neither.
     const options = { device: "cuda", deviceProcess: true, executor: "launches" } as const;
     await withEnvironment(environment, async () => {
       const engine = await Engine.load(GOLDEN, options);
       const process = cardOf(engine).kernels.processId!;
       const { error, tokens } = await collect(engine.generate(asking(promptOf(4), 100)));
-      if (title !== "hangs") assert(tokens.length > 0, "what was drawn before is kept");
+      if (title !== "hangs") assert(tokens.length > 0, "earlier samples are kept");
       assert(error instanceof M40Error, String(error));
       assertEquals(error.code, "device");
       assertMatch(error.message, reason);

@@ -13,8 +13,8 @@ import { childrenOf, endOf } from "../../fixtures/process_table.ts";
 import { NO_END } from "../../fixtures/server_fixture.ts";
 import { answersTo } from "../../fixtures/staged_engines.ts";
 
-// What can go wrong on one of the cards that a model is there once on each of. Run by slow/emulated_test.ts: only emulated devices
-// have as little memory as they are told, fail and hang.
+// What can go wrong on one of the cards that a model is there once on each of. Run by slow/emulated_test.ts: only
+// emulated devices can be given little memory, or made to fail and hang.
 
 const TWO = { M40_EMULATION_DEVICES: "2" };
 const OPTIONS = { device: "emulated:0,1", replicas: true, contextTokens: 128, parallel: 2 };
@@ -68,7 +68,7 @@ Deno.test("a card with too little memory is named, and nothing is loaded on the 
   });
 });
 
-Deno.test("a card whose memory somebody else takes after the plan fails the load with its name, and all is given back", async () => {
+Deno.test("a card that loses memory to another program after the plan fails the load with its name, and all is given back", async () => {
   await withEnvironment({ ...TWO, M40_EMULATION_MEMORY_BYTES: "400000000" }, async () => {
     const { openDevice } = await import("../../../engine/device/open.ts");
     const { library } = openDevice("emulated");
@@ -124,7 +124,7 @@ for (const [title, variables, reason] of FAULTS) {
   });
 }
 
-Deno.test("a card that has no memory any more when it is to come back stays away, and the others go on", async () => {
+Deno.test("a card that has no memory any more when it is to come back stays away, and the others continue", async () => {
   await withEnvironment({ ...TWO, M40_EMULATION_MEMORY_BYTES: "400000000,400000000" }, async () => {
     const said: string[] = [];
     const onReplica = (text: string) => said.push(text);

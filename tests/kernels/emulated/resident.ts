@@ -130,7 +130,7 @@ Deno.test("products of each family of types have the launches' bits, of any numb
   for (const [key, [graphs, resident]] of results) assertEquals(resident, graphs, key);
 });
 
-Deno.test("what else wants the device has the kernel leave first, and finds all of the steps before it done", async () => {
+Deno.test("other work for the device makes the kernel leave first, and finds all earlier steps done", async () => {
   const device = new TestDevice({ executor: "resident" });
   const other = new TestDevice({ executor: "resident" });
   const launched = new TestDevice({ executor: "launches" });
@@ -161,7 +161,7 @@ Deno.test("while another model is uploaded steps are graphs, so that the upload 
   };
   assert(await comes());
   other.tensor([1, 2, 3, 4], 2, 2);
-  assert(!await comes(), "a kernel stays beside an upload");
+  assert(!await comes(), "a persistent kernel runs during an upload");
   await other.context.finishUploads();
   assert(await comes(), "it has not come back");
   for (const each of [device, other]) each.close();
@@ -211,7 +211,7 @@ Deno.test("thread blocks that find no room: the step is run by graphs, the kerne
   await engine.close();
 });
 
-Deno.test("where a display hangs on the device, kernels do not stay: asked for, that is an error, else others are measured", async () => {
+Deno.test("where a display is attached to the device there are no persistent kernels: asked for, that is an error, else others are measured", async () => {
   await withEnvironment({ M40_EMULATION_WATCHDOG: "1" }, async () => {
     const error = assertThrows(() => new TestDevice({ executor: "resident" }), M40Error);
     assertEquals(error.code, "unsupported");
@@ -228,7 +228,7 @@ Deno.test("where a display hangs on the device, kernels do not stay: asked for, 
 });
 
 for (const executor of ["auto", "resident", "graphs"] as const) {
-  Deno.test(`--executor ${executor}: why a resident kernel does not run steps is told once where it may, and m40 ps says it`, async () => {
+  Deno.test(`--executor ${executor}: why a persistent kernel does not run steps is logged once where it may, and m40 ps says it`, async () => {
     const told: string[] = [];
     await using home = await Home.make();
     await using server = await startServer({
@@ -240,7 +240,7 @@ for (const executor of ["auto", "resident", "graphs"] as const) {
     const { engine, port } = server;
     await answer(engine, 1, 40);
     await engine.idle();
-    if (executor !== "graphs") await until("it is told", () => told.length > 0);
+    if (executor !== "graphs") await until("it is logged", () => told.length > 0);
     await answer(engine, 2, 40);
     const why = await engine.cards[0].noResident();
     const { stdout } = await m40(home, ["ps", "--port", String(port)]);
@@ -285,7 +285,7 @@ Deno.test("a step that the kernel does right before it leaves is not done twice,
     // Whoever reads has the kernel leave: all that it was asked for is done.
     assertEquals(program.readBuffer(0, new Float32Array(1))[0], steps);
   }
-  assert(met, "the kernel never did a step and left before the host went on");
+  assert(met, "the kernel never did a step and left before the host continued");
   device.close();
 });
 
@@ -302,7 +302,7 @@ Deno.test("a kernel that does not answer: the device is given up, with the reaso
     assertMatch(error.message, /^a run: the device hangs: it has not finished in 60 s/);
   });
   await engine.close();
-  // What waits without a bound ends the process. The first to ask is told by the kernel's own context.
+  // What waits without a bound ends the process. The first call gets the error of the kernel's own context.
   for (let i = 0; i < 2; i++) {
     const error = assertThrows(() => other.context.createArena(1 << 20), M40Error);
     assertEquals(error.code, "device");

@@ -36,7 +36,7 @@ async function expected(count: number): Promise<number[][]> {
   return some.map(({ tokens }) => tokens);
 }
 
-/** A program of a device whose steps are the resident kernel's, and its sequences, whose prompts are computed. */
+/** A program with its steps by the persistent kernel, and its sequences, with their prompts computed. */
 async function begun(count: number) {
   const device = new TestDevice({ executor: "resident" });
   const { program } = plainModelProgram(device);
@@ -46,7 +46,10 @@ async function begun(count: number) {
   return { device, program, some };
 }
 
-/** Gives the device runs of a sequence until it has had so many steps; `visit` is called behind each. How many runs. */
+/**
+ * Gives the device runs of a sequence until it has had so many steps; `visit` is called after each. Returns the number
+ * of runs.
+ */
 async function runAll(
   program: DeviceProgram,
   one: Course,
@@ -89,7 +92,7 @@ Deno.test("runs that follow each other have each its own ring and end tokens", a
   let runs = 0;
   for (let from = 0; from < STEPS;) {
     open(device, program, runs % 2 === 0 ? 64 : 32);
-    // Tokens that are never drawn stand ahead of the one that ends it, another number of them each time.
+    // Tokens that are never sampled precede the one that ends it, another number of them each time.
     const others = Array.from({ length: runs++ }, (_, i) => 1_000_000 + i);
     const end = drawn[Math.min(from + 2, STEPS - 1)];
     const limits = { tokens: 100, endTokens: new Set([...others, end]) };
@@ -98,7 +101,7 @@ Deno.test("runs that follow each other have each its own ring and end tokens", a
     assertEquals(taken.filter(([output]) => output !== undefined).length, last + 1 - from);
     from = last + 1;
   }
-  assert(runs > 3, "it draws different tokens");
+  assert(runs > 3, "it samples different tokens");
   assertEquals(some[0].tokens, wanted);
   device.close();
 });
@@ -107,7 +110,7 @@ Deno.test("a kernel that leaves between two steps of a run is called back, and n
   const [wanted] = await expected(1);
   const { device, program, some } = await begun(1);
   const before = emulationCounts().launches;
-  // The host goes on so late that the kernel has done the step and has waited long enough for the next.
+  // The host continues so late that the kernel has done the step and has waited long enough for the next.
   await withEnvironment({ M40_EMULATION_WORD_US: "40000" }, async () => {
     await run(program, some, STEPS, endless(some));
   });
@@ -132,9 +135,9 @@ Deno.test("what a run's kernel has to leave to others is done by graphs to the s
       if (steps >= at) beside += emulationCounts().resident;
     });
     assertEquals(some[0].tokens, wanted);
-    assertEquals(beside, 0, "a kernel stays beside an upload");
+    assertEquals(beside, 0, "a persistent kernel runs during an upload");
     const launched = emulationCounts().launches - before;
-    assert(launched > 2 * STEPS, `${launched} launches: it did not go on by graphs`);
+    assert(launched > 2 * STEPS, `${launched} launches: it did not continue by graphs`);
     // None is begun by the kernel either, while the upload lasts.
     await run(program, some, 1, endless(some));
     assertEquals(emulationCounts().resident, 0);
@@ -152,7 +155,7 @@ Deno.test("what a run's kernel has to leave to others is done by graphs to the s
   }
 });
 
-Deno.test("a run of the kernel that is told to stop ends between two steps", async () => {
+Deno.test("a run of the kernel that is asked to stop ends between two steps", async () => {
   const [wanted] = await expected(1);
   const { device, program, some } = await begun(1);
   const runs = await runAll(
@@ -177,7 +180,7 @@ Deno.test("thread blocks that find no room for a run's first step: the run is gr
   device.close();
 });
 
-Deno.test("a run with a draw that the kernel has no body for is graphs, and the next one is the kernel's", async () => {
+Deno.test("a run with sampling that the kernel has no body for is graphs, and the next one is the kernel's", async () => {
   const { device, program, some } = await begun(1);
   const shaped = { ...some[0], sampling: SAMPLINGS.find((one) => one.xtcProbability)! };
   const before = emulationCounts().launches;

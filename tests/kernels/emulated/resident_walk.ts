@@ -5,8 +5,8 @@ import { bitsOf, Random, TestDevice } from "../../fixtures/device_harness.ts";
 import { withEnvironment } from "../../fixtures/emulated_environment.ts";
 import { B, PlainLayer } from "../../fixtures/plain_layer.ts";
 
-// Which thread blocks of a step's launches the kernel that stays on the device does, where it has fewer than they have. Run by
-// slow/emulated_test.ts: only the emulated device has as few as it is told to.
+// Which thread blocks of a step's launches the persistent kernel does, where it has fewer than they have. Run by
+// slow/emulated_test.ts: only the emulated device can be given so few.
 
 const SHAPE = { hidden: 256, heads: 4, kvHeads: 2, headDim: 64, inner: 1280 };
 const KV_BLOCK_TOKENS = 32;
@@ -33,7 +33,7 @@ function programOf(device: TestDevice, steps: Steps) {
   });
 }
 
-/** Tokens that each sequence has before those that are decoded: chunks of attention are of 128. */
+/** Tokens of each sequence before the decode rows: chunks of attention are of 128. */
 const LENGTHS = [140, 3, 290, 127, 260, 1, 129, 5];
 
 /** What comes out of each step, of a program that computes prompts and then decodes some of them together. */
@@ -56,7 +56,7 @@ async function follow(executor: Executor, together: number, steps: Steps): Promi
     }
     const seen: Uint32Array[] = [];
     for (let step = 0; step < 3; step++) {
-      // Who writes or reads buffers has the kernel leave.
+      // Writing or reading buffers makes the kernel leave.
       program.writeBuffer(B.hidden, random.floats(together * SHAPE.hidden));
       for (let again = 0; again < (steps === "a layer" ? 1 : 3); again++) {
         await program.step(

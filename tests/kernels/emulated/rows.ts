@@ -7,8 +7,8 @@ import { asking, collect, promptOf } from "../../fixtures/engine_fixture.ts";
 import { writeLargeProductsModel } from "../../fixtures/large_products_model.ts";
 import { childrenOf, openDescriptors } from "../../fixtures/process_table.ts";
 
-// Two emulated cards with rows of one model each. One that fails or hangs in the midst of a step: the other is not left waiting
-// for it, and requests end with the name of the one that failed. And what is left when the model is unloaded. Run by
+// Two emulated cards with rows of one model each. Where one fails or hangs during a step, the other does not wait for
+// it, and requests end with the name of the failed one. And what is left when the model is unloaded. Run by
 // slow/emulated_test.ts.
 
 const folder = await Deno.makeTempDir();
@@ -77,7 +77,7 @@ async function freeBytes(): Promise<number[]> {
   return bytes;
 }
 
-Deno.test("loaded again and again, a model whose rows are split takes of each card what is planned, and leaves nothing", async () => {
+Deno.test("loaded again and again, a model with split rows takes of each card what is planned, and leaves nothing", async () => {
   await withEnvironment({ ...TWO, M40_EMULATION_MEMORY_BYTES: "400000000,500000000" }, async () => {
     const before = await freeBytes();
     const descriptors: number[] = [];

@@ -6,8 +6,8 @@ import { takeTheRest } from "../../fixtures/full_device.ts";
 import { childrenOf, openDescriptors } from "../../fixtures/process_table.ts";
 import { golden } from "../../fixtures/staged_engines.ts";
 
-// What can go wrong on one of several devices that a model's layers are on. Run by slow/emulated_test.ts: only emulated devices
-// have as little memory as they are told, fail, hang and count what is allocated on them.
+// What can go wrong on one of several devices that a model's layers are on. Run by slow/emulated_test.ts: only emulated
+// devices can be given little memory, be made to fail and hang, and count their allocations.
 
 const TWO = { M40_EMULATION_DEVICES: "2" };
 const DEVICE = "emulated:0,1";
@@ -61,7 +61,7 @@ Deno.test("loaded again and again in processes of its own, a model leaves no pro
   });
 });
 
-Deno.test("a card with too little memory is named; it is left out by nobody but who names the devices", async () => {
+Deno.test("a card with too little memory is named; only naming the devices leaves it out", async () => {
   await withEnvironment({ ...TWO, M40_EMULATION_MEMORY_BYTES: "900000000,268500000" }, async () => {
     for (const deviceProcess of [false, true]) {
       const error = await assertRejects(
@@ -77,7 +77,7 @@ Deno.test("a card with too little memory is named; it is left out by nobody but 
   });
 });
 
-Deno.test("a card whose memory somebody else takes after the plan fails the load with its name, and all is given back", async () => {
+Deno.test("a card that loses memory to another program after the plan fails the load with its name, and all is given back", async () => {
   await withEnvironment({ ...TWO, M40_EMULATION_MEMORY_BYTES: "400000000" }, async () => {
     const { openDevice } = await import("../../../engine/device/open.ts");
     const { library } = openDevice("emulated");
@@ -88,7 +88,7 @@ Deno.test("a card whose memory somebody else takes after the plan fails the load
       () =>
         Engine.load(GOLDEN, {
           ...OPTIONS,
-          // Told when the first tensor is there: the cache comes after all of them.
+          // Called when the first tensor is there: the cache comes after all of them.
           onProgress: () => {
             if (full) return;
             full = true;
@@ -110,7 +110,7 @@ const FAULTS: [title: string, variables: Record<string, string>, reason: RegExp]
   ["hangs", { M40_EMULATION_HANG_IN: "1:norm" }, /^emulated:1: .*the device hangs/],
 ];
 for (const [title, variables, reason] of FAULTS) {
-  Deno.test(`the second card ${title} in the midst of steps: all are told, and the next engine works`, async () => {
+  Deno.test(`the second card ${title} during steps: all requests fail, and the next engine works`, async () => {
     const options = { ...OPTIONS, deviceProcess: true };
     await withEnvironment({ ...TWO, ...variables }, async () => {
       const engine = await Engine.load(GOLDEN, options);
