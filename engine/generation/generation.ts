@@ -90,6 +90,9 @@ export interface GenerationPlan {
   readonly onReport?: (report: GenerationReport) => void;
 }
 
+/** Chunks that a reader is given together at most: it works on them without a break. */
+const MOST_TOGETHER = 64;
+
 /** Whether anything is to be computed. */
 function isWanted({ maxTokens, signal }: GenerationPlan): boolean {
   return maxTokens > 0 && !signal?.aborted;
@@ -252,9 +255,16 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<GenerationChunk> {
+    for await (const chunks of this.together()) {
+      for (const chunk of chunks) yield chunk;
+    }
+  }
+
+  /** Iterates it as well: in each turn all chunks that are there, and at least one. */
+  async *together(): AsyncGenerator<readonly GenerationChunk[]> {
     try {
       while (true) {
-        while (this.chunks.length > 0) yield this.chunks.shift()!;
+        while (this.chunks.length > 0) yield this.chunks.splice(0, MOST_TOGETHER);
         if (this.ended) break;
         await new Promise<void>((resolve) => this.wake = resolve);
       }

@@ -13,7 +13,7 @@ import { Deadline, follow, markPrefix, read, string } from "../request/mod.ts";
 import { begun, settled } from "./begun.ts";
 import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
 import type { StreamShape } from "../dialect.ts";
-import { type Comment, eventStream } from "./sse.ts";
+import { eventStream, type StreamItem } from "./sse.ts";
 
 /** How soon a model may be there for a stream's head to wait for it, in milliseconds. */
 const HEAD_MS = 250;
@@ -47,12 +47,12 @@ export interface Answer {
   /** The whole answer, when it is done. */
   whole(): Promise<unknown>;
   /**
-   * Its events as JSON.
+   * Its events as JSON; those that are there together may come together.
    *
    * @param holdMs How long events that say no more than that the answer begins wait for its first token, in
    * milliseconds; absent: not at all. What the answer fails with until then is thrown.
    */
-  events(holdMs?: number): AsyncGenerator<string>;
+  events(holdMs?: number): AsyncGenerator<string | readonly string[]>;
   /** Ends what runs or waits for it. */
   cancel(): void;
   /** Resolves when the engine has no more to do for it, whoever reads it. */
@@ -177,7 +177,7 @@ async function* eventsOf(
   answer: Promise<Answer>,
   comment: string,
   commentMs: number,
-): AsyncGenerator<string | Comment> {
+): AsyncGenerator<StreamItem> {
   do yield { comment }; while (!await settled(answer, commentMs));
   yield* (await answer).events();
 }

@@ -17,6 +17,13 @@ export interface IndexedChunk {
   readonly chunk: GenerationChunk;
 }
 
+/** Chunks that are there together, and which of the request's generations they are from. */
+export interface IndexedChunks {
+  readonly index: number;
+  /** At least one. */
+  readonly chunks: readonly GenerationChunk[];
+}
+
 /**
  * Starts generations, all or none.
  *
@@ -59,12 +66,22 @@ export function cancelAll(generations: readonly Generation[]): void {
  * @throws {M40Error} `cancelled` when a generation was ended from outside: its client has left, or the
  * server stops.
  */
-export function chunksOf(generations: readonly Generation[]): AsyncGenerator<IndexedChunk> {
+export async function* chunksOf(generations: readonly Generation[]): AsyncGenerator<IndexedChunk> {
+  for await (const { index, chunks } of chunksTogether(generations)) {
+    for (const chunk of chunks) yield { index, chunk };
+  }
+}
+
+/**
+ * The same, but those that are there together come together: a device makes several steps before it tells of them,
+ * and what is done once for all of their tokens is not done for each.
+ */
+export function chunksTogether(generations: readonly Generation[]): AsyncGenerator<IndexedChunks> {
   // One generation cancels itself, and a generator less is less for every token.
   return generations.length === 1 ? chunksOfOne(0, generations[0]) : chunksOfAll(generations);
 }
 
-async function* chunksOfAll(generations: readonly Generation[]): AsyncGenerator<IndexedChunk> {
+async function* chunksOfAll(generations: readonly Generation[]): AsyncGenerator<IndexedChunks> {
   try {
     yield* merge(generations.map((generation, index) => chunksOfOne(index, generation)));
   } finally {
@@ -72,11 +89,11 @@ async function* chunksOfAll(generations: readonly Generation[]): AsyncGenerator<
   }
 }
 
-async function* chunksOfOne(index: number, generation: Generation): AsyncGenerator<IndexedChunk> {
+async function* chunksOfOne(index: number, generation: Generation): AsyncGenerator<IndexedChunks> {
   let finished = false;
-  for await (const chunk of generation) {
-    finished = chunk.finishReason !== undefined;
-    yield { index, chunk };
+  for await (const chunks of generation.together()) {
+    finished = chunks.at(-1)!.finishReason !== undefined;
+    yield { index, chunks };
   }
   if (!finished) {
     throw new M40Error("cancelled", "The generation was ended before it was done; send it again.");

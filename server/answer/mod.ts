@@ -7,7 +7,7 @@ export { type Answer, answer, type AnswerEnds, modelFields, withModel } from "./
 export { begun } from "./begun.ts";
 export { dimensionsField, embed, MAX_TEXTS } from "./embeddings.ts";
 export { GenerateBody, Generated, GeneratedPiece, generateRoute } from "./generate.ts";
-export { allReady, cancelAll, chunksOf, startAll } from "./generations.ts";
+export { allReady, cancelAll, chunksOf, chunksTogether, startAll } from "./generations.ts";
 export { loadModel } from "./load_model.ts";
 export { listAsJson, longAnswer, objectAsJson, textAsJson, vectorsAsJson } from "./long_answer.ts";
 export { eventStream, SSE } from "./sse.ts";

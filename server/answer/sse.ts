@@ -5,7 +5,7 @@
  */
 import type { Dialect, StreamShape } from "../dialect.ts";
 import { type HttpError, toHttpError } from "../errors.ts";
-import { type Pieces, streamOf, writeRepeatedly } from "../http/mod.ts";
+import { type Piece, type Pieces, streamOf, writeRepeatedly } from "../http/mod.ts";
 
 const HEADERS = {
   "Cache-Control": "no-cache",
@@ -29,6 +29,9 @@ export interface Comment {
   readonly comment: string;
 }
 
+/** JSON of an event, or of several that are there together; or a comment. */
+export type StreamItem = string | readonly string[] | Comment;
+
 /** When a stream shows that it lives although there is no event. */
 export interface StreamPace {
   /** How long it may be silent before a comment is sent, in milliseconds. */
@@ -44,12 +47,12 @@ export interface StreamPace {
  * keep clients and proxies from giving the stream up. An error becomes an event in the dialect's shape, and
  * ends the stream without the end of a complete one.
  *
- * @param events JSON texts, and comments.
+ * @param events What is sent. What comes together leaves in one write, an event a chunk still.
  * @param cancel Called when the client leaves; is to end the events.
  * @param shape How events are written, where the dialect's own way is not meant.
  */
 export function eventStream(
-  events: AsyncGenerator<string | Comment>,
+  events: AsyncGenerator<StreamItem>,
   cancel: () => void,
   pace: StreamPace,
   dialect: Dialect,
@@ -65,16 +68,23 @@ function errorEvent(dialect: Dialect, error: HttpError): unknown {
   return dialect.streamError?.(error) ?? dialect.errorBody(error);
 }
 
-function written(shape: StreamShape, item: string | Comment): string {
-  return typeof item === "string" ? shape.event(item) : shape.alive(item.comment);
+/** An item as pieces of the stream; none where it says nothing. */
+function written(shape: StreamShape, item: StreamItem): readonly Piece[] {
+  if (typeof item === "string") return piece(shape.event(item));
+  if ("comment" in item) return piece(shape.alive(item.comment));
+  return item.flatMap((json) => piece(shape.event(json)));
+}
+
+function piece(text: string): readonly Piece[] {
+  return text === "" ? [] : [ENCODER.encode(text)];
 }
 
 /** Events as they are written, and comments while there is none. */
 class EventPieces implements Pieces {
-  /** Whoever waits for a piece. */
-  private waiting?: (piece: Uint8Array<ArrayBuffer> | undefined) => void;
+  /** Whoever waits for pieces. */
+  private waiting?: (pieces: readonly Piece[] | undefined) => void;
   /** What came while nobody waited, because a comment had gone before it. */
-  private ready?: Uint8Array<ArrayBuffer>;
+  private ready?: readonly Piece[];
   /** Whether an event is on its way. */
   private asking = false;
   private ended = false;
@@ -83,7 +93,7 @@ class EventPieces implements Pieces {
   private stopSigns?: () => void;
 
   constructor(
-    private readonly events: AsyncGenerator<string | Comment>,
+    private readonly events: AsyncGenerator<StreamItem>,
     private readonly onCancel: () => void,
     private readonly pace: StreamPace,
     private readonly dialect: Dialect,
@@ -95,7 +105,7 @@ class EventPieces implements Pieces {
     else halfClosed?.addEventListener("abort", this.askClient);
   }
 
-  next(): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  next(): Promise<readonly Piece[] | undefined> {
     const { ready } = this;
     this.ready = undefined;
     if (ready !== undefined || this.ended) return Promise.resolve(ready);
@@ -115,27 +125,29 @@ class EventPieces implements Pieces {
   /** Takes the next event on its way to whoever waits; one that says nothing is passed over. */
   private async ask(): Promise<void> {
     this.asking = true;
-    let sent: string;
+    let sent: readonly Piece[];
     do {
       try {
         const next = await this.events.next();
         if (next.done) this.end();
-        sent = next.done ? this.shape.end : written(this.shape, next.value);
+        sent = next.done ? piece(this.shape.end) : written(this.shape, next.value);
       } catch (error) {
         this.end();
-        sent = this.shape.event(JSON.stringify(errorEvent(this.dialect, toHttpError(error))));
+        sent = piece(
+          this.shape.event(JSON.stringify(errorEvent(this.dialect, toHttpError(error)))),
+        );
       }
-    } while (sent === "" && !this.ended);
+    } while (sent.length === 0 && !this.ended);
     this.asking = false;
     this.last = performance.now();
-    this.give(sent === "" ? undefined : ENCODER.encode(sent));
+    this.give(sent.length === 0 ? undefined : sent);
   }
 
-  private give(piece: Uint8Array<ArrayBuffer> | undefined): void {
+  private give(pieces: readonly Piece[] | undefined): void {
     const { waiting } = this;
     this.waiting = undefined;
-    if (waiting === undefined) this.ready = piece;
-    else waiting(piece);
+    if (waiting === undefined) this.ready = pieces;
+    else waiting(pieces);
   }
 
   private end(): void {
@@ -159,6 +171,6 @@ class EventPieces implements Pieces {
   private comment(): void {
     this.last = performance.now();
     // Where nobody waits, there is something on its way to the client already.
-    if (this.waiting !== undefined) this.give(ENCODER.encode(this.shape.alive("waiting")));
+    if (this.waiting !== undefined) this.give(piece(this.shape.alive("waiting")));
   }
 }

@@ -8,4 +8,4 @@ export { writeRepeatedly } from "./half_close.ts";
 export { HttpServer } from "./http_server.ts";
 export { defaultLimits, type HttpLimits } from "./limits.ts";
 export { listen } from "./listen.ts";
-export { type Pieces, piecesOf, streamOf } from "./pieces.ts";
+export { type Piece, type Pieces, piecesOf, streamOf } from "./pieces.ts";

@@ -91,15 +91,38 @@ const OWN: ReadonlySet<string> = new Set([
   "transfer-encoding",
 ]);
 
-/** A piece of a chunked body; never of no bytes, which would be the body's end. */
-export function chunkOf(data: Uint8Array): Uint8Array {
-  const size = data.length.toString(16) + "\r\n";
-  const chunk = new Uint8Array(size.length + data.length + 2);
-  ENCODER.encodeInto(size, chunk);
-  chunk.set(data, size.length);
-  chunk[chunk.length - 2] = 13;
-  chunk[chunk.length - 1] = 10;
-  return chunk;
+/** Pieces as one. */
+export function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  if (pieces.length === 1) return pieces[0];
+  const all = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    all.set(piece, at);
+    at += piece.length;
+  }
+  return all;
+}
+
+/** Pieces of a chunked body, a chunk each; none of no bytes, which would be the body's end. */
+export function chunked(pieces: readonly Uint8Array[]): Uint8Array {
+  const sizes = pieces.map(({ length }) => length.toString(16));
+  let length = 0;
+  for (let i = 0; i < pieces.length; i++) length += sizes[i].length + pieces[i].length + 4;
+  const chunks = new Uint8Array(length);
+  let at = 0;
+  const endLine = () => {
+    chunks[at++] = 13;
+    chunks[at++] = 10;
+  };
+  for (let i = 0; i < pieces.length; i++) {
+    const size = sizes[i];
+    for (let digit = 0; digit < size.length; digit++) chunks[at++] = size.charCodeAt(digit);
+    endLine();
+    chunks.set(pieces[i], at);
+    at += pieces[i].length;
+    endLine();
+  }
+  return chunks;
 }
 
 /** The end of a chunked body. */

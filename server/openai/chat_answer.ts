@@ -3,6 +3,7 @@ import {
   type Answer,
   cancelAll,
   chunksOf,
+  chunksTogether,
   type Timings,
   timingsOf,
   UsageSum,
@@ -14,6 +15,8 @@ import type { AnswerHead } from "./head.ts";
 
 /** What the first event of a choice has in place of text. */
 const FIRST_DELTA = '{"role":"assistant","content":"","refusal":null}';
+
+const NO_CALLS: readonly CallDelta[] = [];
 
 /** An assistant's answer on its way: the running generations, as one answer or as events. */
 export class ChatAnswer implements Answer {
@@ -89,33 +92,38 @@ export class ChatAnswer implements Answer {
   }
 
   /** The answer's events as JSON, pieced together around the head's: this is what the server spends on every token. */
-  async *events(): AsyncGenerator<string> {
+  async *events(): AsyncGenerator<string | readonly string[]> {
     const { withUsage } = this;
     const start = JSON.stringify(this.head).slice(0, -1) + ',"choices":[';
     const end = withUsage ? '],"usage":null}' : "]}";
     const begun = new Set<number>();
     const calling = new Set<number>();
     const sum = this.usageSum();
-    for await (const { index, chunk } of chunksOf(this.generations)) {
-      const { finishReason, usage } = chunk;
+    for await (const { index, chunks } of chunksTogether(this.generations)) {
+      const events: string[] = [];
+      const add = (delta: string, logprobs = "null", reason = "null", ending = end) => {
+        events.push(
+          `${start}{"index":${index},"delta":${delta},"logprobs":${logprobs},"finish_reason":${reason}}${ending}`,
+        );
+      };
       if (!begun.has(index)) {
         begun.add(index);
-        yield `${start}{"index":${index},"delta":${FIRST_DELTA},"logprobs":null,"finish_reason":null}${end}`;
+        add(FIRST_DELTA);
       }
-      if (chunk.toolCalls?.length) calling.add(index);
-      const delta = deltaOf(chunk, this.callDeltas(index, chunk));
-      const logprobs = this.logprobs(chunk);
-      // Text that is held back needs no event.
-      if (delta !== "{}" || logprobs !== "null") {
-        yield `${start}{"index":${index},"delta":${delta},"logprobs":${logprobs},"finish_reason":null}${end}`;
+      for (const chunk of chunks) {
+        const { finishReason, usage } = chunk;
+        if (chunk.toolCalls?.length) calling.add(index);
+        const delta = deltaOf(chunk, this.callDeltas(index, chunk));
+        const logprobs = this.logprobs(chunk);
+        // Text that is held back needs no event.
+        if (delta !== "{}" || logprobs !== "null") add(delta, logprobs);
+        if (finishReason !== undefined) {
+          const reason = finishOf(finishReason, calling.has(index));
+          add("{}", "null", `"${reason}"`, this.ending(end, index, chunk));
+        }
+        if (usage !== undefined) sum.add(usage, index === 0);
       }
-      if (finishReason !== undefined) {
-        const reason = finishOf(finishReason, calling.has(index));
-        yield `${start}{"index":${index},"delta":{},"logprobs":null,"finish_reason":"${reason}"}${
-          this.ending(end, index, chunk)
-        }`;
-      }
-      if (usage !== undefined) sum.add(usage, index === 0);
+      yield events;
     }
     if (withUsage) yield `${start}],"usage":${JSON.stringify(sum.usage)}}`;
   }
@@ -138,7 +146,8 @@ export class ChatAnswer implements Answer {
     cancelAll(this.generations);
   }
 
-  private callDeltas(choice: number, { toolCalls = [] }: GenerationChunk): CallDelta[] {
+  private callDeltas(choice: number, { toolCalls }: GenerationChunk): readonly CallDelta[] {
+    if (toolCalls === undefined) return NO_CALLS;
     return toolCalls.flatMap((piece) => this.calls.delta(choice, piece) ?? []);
   }
 
@@ -173,6 +182,10 @@ function addCalls(message: ChatChoice["message"], deltas: readonly CallDelta[]):
 
 /** What a chunk adds to the message, as JSON. */
 function deltaOf({ text, reasoning }: GenerationChunk, calls: readonly CallDelta[]): string {
+  // So are nearly all.
+  if (reasoning === "" && calls.length === 0 && text !== "") {
+    return `{"content":${JSON.stringify(text)}}`;
+  }
   const fields: string[] = [];
   if (reasoning !== "") fields.push(`"reasoning_content":${JSON.stringify(reasoning)}`);
   if (text !== "") fields.push(`"content":${JSON.stringify(text)}`);

@@ -5,7 +5,15 @@ import type {
   GenerateRequest,
   Generation,
 } from "../../engine/mod.ts";
-import { type Answer, cancelAll, chunksOf, startAll, type Usage, UsageSum } from "../answer/mod.ts";
+import {
+  type Answer,
+  cancelAll,
+  chunksOf,
+  chunksTogether,
+  startAll,
+  type Usage,
+  UsageSum,
+} from "../answer/mod.ts";
 import { append, characters, CompletionLogprobsWriter } from "./completion_logprobs.ts";
 import type {
   Completion,
@@ -137,7 +145,7 @@ export class CompletionAnswer implements Answer {
    * The answer's events as JSON, pieced together around the head's: this is what the server spends on every
    * token. With usage, the last event has it, and the others have null.
    */
-  async *events(): AsyncGenerator<string> {
+  async *events(): AsyncGenerator<string | readonly string[]> {
     const { withUsage } = this;
     const start = JSON.stringify(this.head).slice(0, -1) + ',"choices":[';
     const end = withUsage ? '],"usage":null}' : "]}";
@@ -158,15 +166,18 @@ export class CompletionAnswer implements Answer {
         if (echo.text !== "" || logprobs !== null) yield choice(index, echo.text, logprobs);
       }
       const sum = this.usageSum();
-      for await (const { index, chunk } of chunksOf(this.generations)) {
-        const { text, tokens, finishReason } = chunk;
-        if (chunk.usage !== undefined) sum.add(chunk.usage, this.isFirst(index));
-        const logprobs = this.writers !== undefined && tokens.length > 0
-          ? this.writers[index].write(tokens)
-          : null;
-        // Text that is held back needs no event.
-        if (text === "" && finishReason === undefined && logprobs === null) continue;
-        yield choice(index, text, logprobs, finishReason);
+      for await (const { index, chunks } of chunksTogether(this.generations)) {
+        const events: string[] = [];
+        for (const { text, tokens, finishReason, usage } of chunks) {
+          if (usage !== undefined) sum.add(usage, this.isFirst(index));
+          const logprobs = this.writers !== undefined && tokens.length > 0
+            ? this.writers[index].write(tokens)
+            : null;
+          // Text that is held back needs no event.
+          if (text === "" && finishReason === undefined && logprobs === null) continue;
+          events.push(choice(index, text, logprobs, finishReason));
+        }
+        yield events;
       }
       if (withUsage) yield `${start}],"usage":${JSON.stringify(sum.usage)}}`;
     } finally {

@@ -80,17 +80,19 @@ async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array
   let length = 0;
   try {
     for (;;) {
-      const piece = await pieces.next();
-      if (piece === undefined) break;
-      const end = length + piece.length;
-      if (end > maxBytes) throw tooLarge(maxBytes);
-      if (end > bytes.length) {
-        const larger = new Uint8Array(Math.min(maxBytes, Math.max(end, 2 * bytes.length)));
-        larger.set(bytes.subarray(0, length));
-        bytes = larger;
+      const next = await pieces.next();
+      if (next === undefined) break;
+      for (const piece of next) {
+        const end = length + piece.length;
+        if (end > maxBytes) throw tooLarge(maxBytes);
+        if (end > bytes.length) {
+          const larger = new Uint8Array(Math.min(maxBytes, Math.max(end, 2 * bytes.length)));
+          larger.set(bytes.subarray(0, length));
+          bytes = larger;
+        }
+        bytes.set(piece, length);
+        length = end;
       }
-      bytes.set(piece, length);
-      length = end;
     }
   } catch (error) {
     pieces.cancel();

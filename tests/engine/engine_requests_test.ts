@@ -34,6 +34,19 @@ Deno.test("an observer that throws at everything it is told is reported once, an
   });
 });
 
+Deno.test("a reader gets chunks that are there together, up to a number", async () => {
+  await withEngine({}, async (engine) => {
+    const request = asking(promptOf(20), 100);
+    const expected = await collect(engine.generate(request));
+    const generation = engine.generate(request);
+    await generation.done;
+    const together = await Array.fromAsync(generation.together());
+    assertEquals(together.map(({ length }) => length), [64, 36]);
+    const tokens = together.flat().flatMap((chunk) => chunk.tokens.map(({ token }) => token));
+    assertEquals(tokens, expected.tokens);
+  });
+});
+
 Deno.test("one whose text cannot be made ends with an error, and the others lose no token", async () => {
   const requests = [0, 1, 2].map((i) => asking(promptOf(20, i), 30));
   const expected = await withEngine({}, async (engine) => {
