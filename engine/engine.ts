@@ -70,7 +70,7 @@ export class Engine {
   private readonly copies: Replicas;
   private readonly texts: TokenTexts;
   private readonly requests: RequestChecker;
-  /** What requests can make long is done beside the event loop; texts do not wait for grammars. */
+  /** Work that requests can make long is done off the event loop; texts do not wait for grammars. */
   private readonly side: SideThreads;
   /** The end, once it was asked for. */
   private closing?: Promise<void>;
@@ -113,14 +113,14 @@ export class Engine {
   }
 
   /**
-   * The devices that the model is on. Of one that has some layers on each, in the order in which a step goes through them;
-   * of several replicas, those of the ones that are there.
+   * The devices of the model. Where each has some layers, in the order in which a step goes through them; of several
+   * replicas, those of the ready ones.
    */
   get cards(): readonly EngineCard[] {
     return this.copies.cards;
   }
 
-  /** Where the model is there more than once, each of its replicas. */
+  /** The replicas, where the model has several. */
   get replicas(): readonly ReplicaState[] | undefined {
     return this.copies.states();
   }
@@ -270,15 +270,14 @@ export class Engine {
   }
 
   /**
-   * The logits of every position, in order: what the model expects after each token. It holds KV blocks
-   * from the first position that is asked for until the last, or until iteration is ended; requests that
-   * need them wait.
+   * The logits of every position, in order: what the model expects after each token. It holds KV blocks from the
+   * first position that is asked for until the last, or until iteration ends; requests that need them wait.
    *
    * @param tokens From one token to as many as the context has.
    * @returns Positions from 0 and logits [vocabulary].
-   * @throws {M40Error} "invalid_request" or "context_length_exceeded" for the tokens, "queue_full" where
-   * too few KV blocks are free, "not_finite" where the model computes what is no finite number,
-   * "cancelled" where the engine is closed meanwhile, "device" where it failed.
+   * @throws {M40Error} "invalid_request" or "context_length_exceeded" for the tokens, "queue_full" where too few KV
+   * blocks are free, "not_finite" where a logit is not finite, "cancelled" where the engine is closed meanwhile,
+   * "device" where it failed.
    */
   async *evaluate(
     tokens: readonly number[],
@@ -295,7 +294,7 @@ export class Engine {
   }
 
   /**
-   * What {@link cards} tell of their memory, temperature, power and clocks, taken together; each tells its own.
+   * The memory, temperature, power and clocks of all {@link cards}, taken together; each card reports its own.
    *
    * @throws {M40Error} "device" where the driver does not answer.
    */
@@ -329,9 +328,9 @@ export class Engine {
   }
 
   /**
-   * Steps, KV blocks and copies of one's own making, for measurements; of several replicas on one of them. It begins when no request runs or
-   * waits; requests and evaluations that come meanwhile wait until it is done. The KV blocks must be given
-   * back.
+   * Runs the caller's own steps, KV blocks and copies, for measurements; of several replicas on one. It begins when
+   * no request runs or waits. Requests and evaluations that come meanwhile wait until it is done. The KV blocks must
+   * be released.
    *
    * @throws {M40Error} "internal" where the engine is closed before it begins.
    */

@@ -28,23 +28,23 @@ export interface EngineOptions {
    */
   device?: string;
   /**
-   * How a model is split over the devices of the list: "layers", each has some of them, "rows", each computes some rows of
-   * every large product, or "auto" (default): rows, where an exchange between the devices was measured to take less than the
-   * rows save, and each of them has room for its part.
+   * How a model is split over the devices of the list. "layers": each has some of them. "rows": each computes some
+   * rows of every large product. "auto" (default): rows, where a measured exchange between the devices takes less
+   * time than the rows save, and each device has room for its part.
    */
   split?: Split;
   /**
-   * Whether each device of the list has the whole model instead, default false: requests go where the beginnings of their
-   * prompts lie, else where there is least to do, and a device that is lost does not end what the others can compute. What
-   * holds for a device (parallel, kvKvBlocks, limits) holds for each; host memory is shared out.
+   * Whether each device of the list has the whole model instead, default false. Requests go to the device with their
+   * cached prefix, else to the one with the least work. A lost device does not end what the others can compute.
+   * Per-device options (parallel, kvBlocks, limits) hold for each; host memory is divided.
    */
   replicas?: boolean;
-  /** Told, in a sentence, that one of several replicas was lost, is there again, or cannot be loaded again. */
+  /** Receives a sentence when one of several replicas was lost, is ready again, or cannot be loaded again. */
   onReplica?: (message: string) => void;
   /**
-   * Whether the device's native code runs in a process of its own, default false: a signal that ends it, or a GPU
-   * that is lost or hangs, then fails what was asked of this engine with "device" and nothing else here,
-   * and after {@link Engine.close} nothing of it is left on the device. It costs a step some microseconds.
+   * Whether the device's native code runs in a process of its own, default false. A signal that ends it, or a GPU
+   * that is lost or hangs, then fails this engine's calls with "device" and nothing else. After {@link Engine.close}
+   * nothing of it is left on the device. It costs a step some microseconds.
    */
   deviceProcess?: boolean;
   /** Tokens that one sequence may have, prompt and output together; absent: what the model and memory allow. */
@@ -62,31 +62,32 @@ export interface EngineOptions {
   /** Sequences that run at the same time; default 32 on a GPU, 4 on the CPU, fewer where their states are large. */
   parallel?: number;
   /** KV blocks at most; absent: as many as there is memory for and use. */
-  kvKvBlocks?: number;
+  kvBlocks?: number;
   /**
-   * Slots of states at most, of a model that keeps some beside K and V; absent: what sequences need to run, and of
-   * the memory that is left then a quarter for states that are kept for prompts to come.
+   * Slots of states at most, of a model with states. Absent: as many as sequences need to run, and more for later
+   * prompts from a quarter of the memory that is left then.
    */
   stateSlots?: number;
   /** Requests that may wait for their turn; default 64. */
   maxQueue?: number;
-  /** The longest that a chunk of a prompt may delay those who decode, in milliseconds; default 50. */
+  /** The longest that a chunk of a prompt may delay decoding sequences, in milliseconds; default 50. */
   chunkMs?: number;
   /**
-   * Steps that the device is given at once, at most, where the same sequences decode in all of them and nobody comes or
-   * goes: it goes from token to token by itself then; default 32. 1: each step waits for the host.
+   * The most steps that the device is given at once, while the same sequences decode in all of them: it then goes
+   * from token to token by itself. Default 32. 1: each step waits for the host.
    */
   runSteps?: number;
   /**
-   * GPU only: the share of its multiprocessors' places for thread blocks that a prompt takes while others decode, 0 to 1;
-   * default {@link DEFAULT_PREFILL_SHARE}. Prompts are then computed at the same time as decoding, instead of between it as
-   * `chunkMs` has it, and alone they take all. 0 has chunks. Several cards with a part of the model each have chunks, too.
+   * GPU only: the share of its multiprocessors' slots for thread blocks that a prompt takes while others decode, 0 to
+   * 1; default {@link DEFAULT_PREFILL_SHARE}. Prompts are then computed concurrently with decoding, instead of in
+   * chunks of `chunkMs`; alone they take all. 0 has chunks. Several cards with a part of the model each have chunks,
+   * too.
    */
   prefillShare?: number;
   /**
-   * Bytes of host memory for the KV blocks and states of sequences that give way to others; default as many as
-   * these take on the device, up to 2 GiB and half of what the machine has left. More than it has left is refused. What
-   * finds no room there is computed again.
+   * Bytes of host memory for the KV blocks and states of preempted sequences. Default: as many as these take on the
+   * device, up to 2 GiB and half of what the machine has left. More than it has left is refused. What does not fit is
+   * recomputed.
    */
   hostCacheBytes?: number;
   /**
@@ -95,8 +96,8 @@ export interface EngineOptions {
    */
   diskCache?: DiskCacheOptions;
   /**
-   * What the device is held to, in degrees Celsius and watts: before its hardware lowers the clocks, it rests between
-   * steps, as long as it must; default: neither. Nothing changes where the driver does not tell them.
+   * The limits of the device, in degrees Celsius and watts: before its hardware lowers the clocks, it pauses between
+   * steps; default: neither. Nothing changes where the driver does not report them.
    */
   maxTemperatureCelsius?: number;
   maxPowerWatts?: number;
@@ -115,8 +116,8 @@ export interface EngineOptions {
    */
   chatTemplate?: string | TemplateFile;
   /**
-   * What holds where neither these options nor a request says anything: what came with the model beside
-   * its file, see {@link recordDefaults}. It goes before what the file recommends.
+   * Defaults below these options and a request, from the model's record, see {@link recordDefaults}. They precede
+   * what the file recommends.
    */
   defaults?: Partial<ModelDefaults>;
   /** What the model is called; default `general.name` or the file's name. */
@@ -126,7 +127,7 @@ export interface EngineOptions {
    * the file names (`tokenizer.ggml.pre`).
    */
   preTokenizer?: string;
-  /** Values of the file's metadata that hold in the place of its own. */
+  /** Values that replace those of the file's metadata. */
   overrides?: readonly Override[];
   /** Told why, in a sentence, where "auto" takes the CPU though there is a library for GPUs. */
   onFallback?: (reason: string) => void;
@@ -137,8 +138,8 @@ export interface EngineOptions {
   /** Told the bytes of weights that are uploaded, and how many there are. */
   onProgress?: (done: number, total: number) => void;
   /**
-   * Told what {@link Engine.observer} threw, the first time that it throws. Serving goes on, and the
-   * observer is told of what comes after; {@link EngineStatus.observerErrors} counts.
+   * Receives what {@link Engine.observer} threw first. Serving goes on, and the observer is still notified; {@link
+   * EngineStatus.observerErrors} counts.
    */
   onObserverError?: (error: unknown) => void;
 }

@@ -32,7 +32,7 @@ export class M40Error extends Error {
   }
 }
 
-/** A prompt that has more tokens than it may; the numbers for those who tell of it in words of their own. */
+/** A prompt with more tokens than allowed; the numbers, for callers with their own wording. */
 export class PromptTooLong extends M40Error {
   /**
    * @param tokens Tokens of the prompt; at least so many, where not all were counted.

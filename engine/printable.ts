@@ -9,8 +9,8 @@ const OBEYED =
   /[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]|(?![\u200c-\u200f\u0600-\u0605\u06dd\u070f\u08e2])\p{Cf}/gu;
 
 /**
- * Text from a file, a model, a server or a client made safe for a terminal: what would move the cursor, change the
- * order of characters or hide some is spelled out, as `\x1b` and `\u{202e}`.
+ * Makes text from a file, a model, a server or a client safe for a terminal. Characters that would move the cursor,
+ * change the order of characters or hide some are spelled out, as `\x1b` and `\u{202e}`.
  */
 export function printable(text: string): string {
   return text.replace(OBEYED, spelled);

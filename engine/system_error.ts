@@ -1,4 +1,4 @@
-/** What the operating system's errors mean to whoever has to do something about them, by their codes. */
+/** The operating system's errors by their codes, for the person who has to act. */
 const REASONS: Record<string, string> = {
   EACCES: "permission is denied",
   EPERM: "the system does not permit it",
@@ -31,7 +31,7 @@ export function systemReason(error: unknown): string {
   return reasonOf(error) ?? (error instanceof Error ? error.message : String(error));
 }
 
-/** The path that an error of the operating system is about, where it tells. */
+/** The path in an error of the operating system, where it has one. */
 export function systemPath(error: Error): string | undefined {
   // Deno's messages end with the call and what it was given: `…: open '/a/path'`.
   const { message } = error;

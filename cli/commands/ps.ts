@@ -175,7 +175,7 @@ function describePart(
     const count = sequences === 1 ? "1 sequence" : `${sequences} sequences`;
     return `${count}, ${formatBytes(model_bytes)}${lost}`;
   }
-  const what = state === "loading" ? "being loaded anew" : "lost";
+  const what = state === "loading" ? "being loaded again" : "lost";
   return `${what}${reason === undefined ? "" : ` (${printable(reason)})`}`;
 }
 

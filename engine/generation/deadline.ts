@@ -1,9 +1,9 @@
 /**
  * Calls `expire` when the time is over, at once where it is already.
  *
- * @param timeoutMs Milliseconds that there are.
- * @param from When they began, as performance.now() tells it.
- * @returns What clearTimeout takes, where there is something to clear.
+ * @param timeoutMs Milliseconds until then.
+ * @param from The start, by performance.now().
+ * @returns A timer for clearTimeout, where one is running.
  */
 export function startDeadline(
   timeoutMs: number,

@@ -30,8 +30,8 @@ interface EmbeddingServices {
 }
 
 /**
- * The vectors of texts. Each is a sequence like any other, which waits its turn, gives way and can be cancelled; of a
- * long list no more are queued at a time than can run, so that others come between them.
+ * The vectors of texts. Each is an ordinary sequence: it waits, may be preempted and can be cancelled. A long list
+ * queues no more at a time than can run, so that other requests come between.
  *
  * @param texts Tokens of each text, at least one.
  * @throws {M40Error} as {@link SequenceQueue.add} does; "cancelled", "not_finite", "device".

@@ -17,15 +17,15 @@ interface Held {
   readonly slot?: OwnSlot;
 }
 
-/** Computes the logits of every position of sequences that nobody serves; they hold KV blocks meanwhile. */
+/** Computes the logits of every position of sequences outside the scheduler, which hold KV blocks meanwhile. */
 export class Evaluations {
   /** What those hold that have begun and not ended. */
   private readonly held = new Set<Held>();
   private closed = false;
 
   /**
-   * @param step Runs a step; the values that it gives are overwritten by the next.
-   * @param withDevice Runs what needs the device when nobody else uses it.
+   * @param step Runs a step; its values are overwritten by the next.
+   * @param withDevice Runs work that needs the device for itself.
    * @param chunkTokens Tokens of one step.
    */
   constructor(
@@ -38,8 +38,8 @@ export class Evaluations {
   /**
    * The logits of every position, in order.
    *
-   * @throws {M40Error} "queue_full" where too few KV blocks are free, "not_finite" where the model computes what
-   * is no finite number, "cancelled" where the engine is closed meanwhile, "device" where it failed.
+   * @throws {M40Error} "queue_full" where too few KV blocks are free, "not_finite" where a logit is not finite,
+   * "cancelled" where the engine is closed meanwhile, "device" where it failed.
    */
   async *run(tokens: readonly number[], signal?: AbortSignal): AsyncGenerator<PositionLogits> {
     const { layout } = this.kvBlockManager;

@@ -22,7 +22,7 @@ import { StopStrings } from "./stop_strings.ts";
 /** A token of the output. */
 export interface GeneratedToken {
   readonly token: number;
-  /** What it stands for by itself; U+FFFD where that is part of a character. */
+  /** The token's own text; U+FFFD where that is part of a character. */
   readonly text: string;
   /** Whether it is one of reasoning, or ends it. */
   readonly reasoning?: true;
@@ -30,7 +30,7 @@ export interface GeneratedToken {
   readonly call?: true;
   /** Natural logarithm of its probability by the model; where log-probabilities were asked for. */
   readonly logprob?: number;
-  /** The likeliest tokens in its place, likeliest first. */
+  /** The likeliest tokens at its position, likeliest first. */
   readonly top?: readonly {
     readonly token: number;
     readonly text: string;
@@ -73,7 +73,7 @@ export interface GenerationPlan {
   readonly maxTokens: number;
   readonly sampling: SamplingParameters;
   readonly stop: readonly string[];
-  /** Tokens that end the output besides the model's own. */
+  /** Tokens that end the output, in addition to the model's own. */
   readonly stopTokens?: ReadonlySet<number>;
   /** Absent: all output is content. */
   readonly format?: OutputFormat;
@@ -85,7 +85,7 @@ export interface GenerationPlan {
   readonly signal?: AbortSignal;
   /** Absent: no deadline. */
   readonly timeoutMs?: number;
-  /** From when it counts, by `performance.now()`; absent: from the generation's beginning. */
+  /** When the deadline starts, by `performance.now()`; absent: when the generation is created. */
   readonly timeoutFrom?: number;
   readonly onReport?: (report: GenerationReport) => void;
 }
@@ -101,16 +101,16 @@ function isWanted({ maxTokens, signal }: GenerationPlan): boolean {
 /** What generations are made with. */
 export interface GenerationServices {
   readonly tokenizer: Tokenizer;
-  /** What the tokenizer's tokens stand for, one by one. */
+  /** The text of each token. */
   readonly texts: TokenTexts;
   readonly queue: SequenceQueue;
   readonly observer?: GenerationObserver;
 }
 
 /**
- * The output of one request, as it is sampled: iterate it once. Leaving the loop, {@link cancel} and the
- * request's signal end it and free its place; iteration then ends without a finish reason. When its
- * deadline passes, iteration throws the error "timeout" after what was sampled.
+ * The output of one request, as it is sampled: iterate it once. Leaving the loop, {@link cancel} and the request's
+ * signal end it and free its slot; iteration then ends without a finish reason. At its deadline, iteration throws the
+ * error "timeout" after the tokens sampled before.
  */
 export class Generation implements AsyncIterable<GenerationChunk>, SequenceListener {
   private readonly chunks: GenerationChunk[] = [];
@@ -119,7 +119,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   /** Tells reasoning from content; absent where all is content. */
   private readonly reader?: OutputReader;
   private reasoningTokens = 0;
-  /** Its place in the scheduler. */
+  /** Its sequence in the scheduler. */
   readonly sequence: Sequence;
   private readonly abort = () => this.cancel();
   private readonly arrival = performance.now();
@@ -138,9 +138,9 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   private readonly endTokens: ReadonlySet<number>;
 
   /**
-   * @param plan What is generated. It is not queued before {@link start}.
+   * @param plan The request. It is not queued before {@link start}.
    * @param services What it is generated with.
-   * @param leader A generation with the same prompt, whose computation of it serves this one too.
+   * @param leader A generation with the same prompt, whose KV blocks this one shares.
    */
   private constructor(
     private readonly plan: GenerationPlan,
@@ -152,7 +152,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     this.decoder = tokenizer.decoder({ continuing: true });
     this.stops = new StopStrings(plan.stop);
     this.reader = plan.format?.reader(plan.inline);
-    // Rows whose end tokens are the same set share them on the device.
+    // Sequences with the same set of end tokens share it on the device.
     this.endTokens = plan.stopTokens?.union(tokenizer.endTokens) ?? tokenizer.endTokens;
     this.sequence = new Sequence({
       prompt: plan.prompt,
@@ -172,14 +172,14 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   }
 
   /**
-   * Queues generations, all or none; fails as {@link SequenceQueue.add} does. Those whose prompts are the same
-   * array compute it once.
+   * Queues generations, all or none; fails as {@link SequenceQueue.add} does. Those whose prompts are the same array
+   * compute it once.
    */
   static start(plans: readonly GenerationPlan[], services: GenerationServices): Generation[] {
     const leaders = new Map<readonly number[], Generation>();
     const generations = plans.map((plan) => {
       const generation = new Generation(plan, services, leaders.get(plan.prompt));
-      // Who computes nothing leads nobody.
+      // A generation that computes nothing has no followers.
       if (isWanted(plan) && !leaders.has(plan.prompt)) leaders.set(plan.prompt, generation);
       return generation;
     });
@@ -209,12 +209,12 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     return this.plan.prompt.length;
   }
 
-  /** How many of the prompt's tokens need no computation; known when the first chunk is there. */
+  /** How many prompt tokens came from the cache; known with the first chunk. */
   get cachedTokens(): number {
     return this.sequence.cached;
   }
 
-  /** Resolves when the engine has no more to do for it, whatever became of it and whoever reads it. */
+  /** Resolves when the engine has finished its work on it, however it ended. */
   get done(): Promise<void> {
     return this.over.promise;
   }
@@ -315,11 +315,11 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     return { reasoning, text: certain + this.stops.flush(), toolCalls, stopped };
   }
 
-  /** What a token adds to the output, its reasoning told from its content. */
+  /** The output that a token adds, with reasoning separated from content. */
   private read(token: number): OutputPiece {
     const { decoder, tokenizer } = this;
     const isKnown = token < tokenizer.vocabSize;
-    // No character goes on behind a control token, which may begin or end what is told apart.
+    // No character continues behind a control token, which may begin or end a separated part.
     const broken = isKnown && tokenizer.isControl(token) ? decoder.breakOff() : "";
     const text = broken + (isKnown ? decoder.push(token) : "");
     return this.reader?.push(token, text) ?? { reasoning: "", text };
@@ -355,7 +355,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     });
   }
 
-  /** Emits the last chunk and ends: what the scheduler still has to do concerns nobody. */
+  /** Emits the last chunk and ends. The scheduler may still work on the sequence; the reader need not wait for that. */
   private emitLast(chunk: GenerationChunk & { finishReason: FinishReason }): void {
     this.finishReason = chunk.finishReason;
     const usage: Usage = {
@@ -394,7 +394,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
 
   private describe(sample: Sample, isReasoning: boolean): GeneratedToken {
     const isCall = this.reader?.inCalls ?? false;
-    // A model may have more logits than its vocabulary has tokens; those stand for nothing.
+    // A model may have more logits than its vocabulary has tokens; the excess logits have no meaning.
     const text = (token: number) =>
       token < this.tokenizer.vocabSize ? this.services.texts.of(token) : "";
     return {

@@ -1,9 +1,9 @@
 /** Why a generation is complete: an end token or a stop string, or as many tokens as were asked for. */
 export type FinishReason = "stop" | "length";
 
-/** Who is told how generations go. It must not throw. */
+/** Observes generations. It must not throw. */
 export interface GenerationObserver {
-  /** When a request's first token is there: milliseconds since the request's arrival. */
+  /** Called at a request's first token: milliseconds since the request's arrival. */
   firstToken?(milliseconds: number): void;
   /** After every token but a request's first: milliseconds since the one before it. */
   token?(milliseconds: number): void;
@@ -13,7 +13,7 @@ export interface GenerationObserver {
 
 /** How long a request took, in milliseconds. */
 export interface GenerationTimes {
-  /** From the request's arrival until it was first let in; absent where it never was. */
+  /** From the request's arrival until its first admission; absent where it was never admitted. */
   readonly queueMs?: number;
   /** From the request's arrival to its first token; absent where there was none. */
   readonly firstTokenMs?: number;
@@ -21,7 +21,7 @@ export interface GenerationTimes {
   readonly decodeMs?: number;
 }
 
-/** What became of a request, for those who keep count. Times are in milliseconds. */
+/** The outcome and the times of a request, in milliseconds. */
 export interface GenerationReport extends GenerationTimes {
   readonly promptTokens: number;
   /** Those of them that were found in the prefix cache. */

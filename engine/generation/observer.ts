@@ -1,15 +1,15 @@
 import type { GenerationObserver, GenerationReport } from "./generation_report.ts";
 import type { StepReport } from "../scheduler/mod.ts";
 
-/** Who is told what happens in an engine. */
+/** Observes an engine. */
 export interface EngineObserver extends GenerationObserver {
   /** After every step. */
   step?(report: StepReport): void;
 }
 
-/** Tells an observer, and keeps what it throws from everybody else. */
+/** Notifies an observer, and catches what it throws. */
 export class GuardedObserver implements Required<EngineObserver> {
-  /** Who is told; it may change at any time. */
+  /** The observer; it may change at any time. */
   observer?: EngineObserver;
   /** How often it has thrown. */
   errors = 0;
@@ -42,13 +42,13 @@ export class GuardedObserver implements Required<EngineObserver> {
     }
   }
 
-  /** Counts an error that nobody is told of otherwise, and reports the first. */
+  /** Counts an error that is reported nowhere else, and reports the first. */
   note(error: unknown): void {
     if (this.errors++ > 0) return;
     try {
       this.onError?.(error);
     } catch {
-      // Who cannot even be told of an error is not told.
+      // An error in reporting an error is dropped.
     }
   }
 }

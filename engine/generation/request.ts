@@ -26,7 +26,7 @@ export interface GenerateRequest {
   maxTokens?: number;
   /** Up to 16 strings that end the output; they are not part of it. None: {@link Engine.stopDefaults}. */
   stop?: readonly string[];
-  /** Up to 128 tokens that end the output besides the model's own; they are not part of it. */
+  /** Up to 128 tokens that end the output, in addition to the model's own; they are not part of it. */
   stopTokens?: readonly number[];
   /** What it does not say is as {@link Engine.samplingDefaults} have it, and else as usual. */
   sampling?: Partial<SamplingParameters>;
@@ -38,11 +38,11 @@ export interface GenerateRequest {
   topLogprobs?: number;
   /** Whether special tokens in a prompt's text are tokens; default true. */
   parseSpecial?: boolean;
-  /** How reasoning is told from content in the output, see {@link ChatFormat.prompt}; default: all is content. */
+  /** How reasoning is separated from content, see {@link ChatFormat.prompt}; default: all is content. */
   format?: OutputFormat;
   /** The tools that the answer may call, as {@link ChatPrompt.tools} has them. Not with `steering`, nor without an end. */
   tools?: ToolUse;
-  /** "separate" (default): reasoning is told from content, by `format`; "inline": the output is left as it is. */
+  /** "separate" (default): reasoning is separated from content, by `format`; "inline": the output is left as it is. */
   reasoning?: "separate" | "inline";
   /** Tokens of reasoning at most, then the model has to answer; 0 for none. Default: no limit. */
   reasoningBudget?: number;
@@ -56,7 +56,7 @@ export interface GenerateRequest {
   onReport?: (report: GenerationReport) => void;
 }
 
-/** Where work is done beside the event loop. */
+/** The thread for work off the event loop. */
 export interface SideThreads {
   readonly grammars: SideThread;
   readonly texts: SideThread;
@@ -64,7 +64,7 @@ export interface SideThreads {
 
 const MAX_STOP_STRINGS = 16;
 const MAX_STOP_TOKENS = 128;
-/** From so many characters on a text is encoded beside the event loop: it takes milliseconds. */
+/** Texts of so many characters or more are encoded off the event loop: it takes milliseconds. */
 export const LONG_TEXT = 16_384;
 
 /** Checks requests and turns them into plans of what is generated. */
@@ -187,7 +187,7 @@ export class RequestChecker {
     return { ...common, ...reasoning, ...limitsOf(request) };
   }
 
-  /** How the output is read, calls of tools told from its content. */
+  /** How the output is parsed: calls of tools separated from its content. */
   private formatOf({ format, tools }: GenerateRequest): OutputFormat | undefined {
     if (tools === undefined) return format;
     const { tokenizer } = this;
@@ -230,7 +230,7 @@ export class RequestChecker {
     return tokens;
   }
 
-  /** Tokens that a prompt may have: who wants an answer needs room for one of its tokens. */
+  /** Tokens that a prompt may have: an answer needs room for at least one token. */
   private mostPromptTokens({ maxTokens }: GenerateRequest): number {
     return maxTokens === 0 ? this.contextTokens : this.contextTokens - 1;
   }
@@ -335,7 +335,7 @@ function checkMinTokens(minTokens: number, maxTokens: number): void {
 function oncePerPrompt(
   encode: (request: GenerateRequest) => readonly number[],
 ): (request: GenerateRequest) => readonly number[] {
-  // Most who ask for several answers give the same array.
+  // Most requests for several answers pass the same array.
   const byArray = new Map<readonly number[], readonly number[]>();
   const byContent = new Map<string, readonly number[]>();
   return (request) => {
@@ -357,7 +357,7 @@ function contentTrack({ tools, format }: Pick<GenerateRequest, "tools" | "format
   return tools?.format.whole === undefined ? format?.content() : undefined;
 }
 
-/** How its reasoning is told from content, and what ends it. */
+/** How reasoning is separated from content, and what ends it. */
 function reasoningOf(
   { format, reasoning, reasoningBudget }: GenerateRequest,
   steering: Steering | undefined,

@@ -8,7 +8,7 @@ import type { GeneratedToken } from "./generation.ts";
 
 /** What a text's tokens are scored with. */
 export interface ScoringOptions {
-  /** 0 to 20: log-probabilities of so many likeliest tokens in the place of each. */
+  /** 0 to 20: log-probabilities of so many likeliest tokens for each position. */
   readonly topLogprobs: number;
   /** Aborting it ends the scoring. */
   readonly signal?: AbortSignal;
@@ -28,9 +28,9 @@ interface ScoringServices {
 const NO_TOKENS: ReadonlySet<number> = new Set();
 
 /**
- * The log-probabilities of the tokens of a text that is there already. It is a sequence like any other,
- * which waits its turn, gives way and can be cancelled: it has the first token for a prompt, and is made to
- * say the others, which are its guesses as well, so that a step computes as many as it has room for.
+ * The log-probabilities of the tokens of a given text. It is an ordinary sequence: it waits, may be preempted and can
+ * be cancelled. Its prompt is the first token. The others are forced, and they are also its guesses, so that a step
+ * computes as many as fit.
  */
 export class Scoring implements SequenceListener {
   /**
@@ -59,7 +59,7 @@ export class Scoring implements SequenceListener {
       maxTokens: tokens.length - 1,
       sampling: { ...SAMPLING_DEFAULTS, temperature: 0 },
       topLogprobs: options.topLogprobs,
-      // A text may have them in its midst.
+      // A text may contain them anywhere.
       endTokens: NO_TOKENS,
       steering: { next: (generated) => tokens[1 + generated.length] },
       guess: ({ length }, most) => tokens.slice(length, length + most),
@@ -92,7 +92,7 @@ export class Scoring implements SequenceListener {
 
   accept({ token, logprob, top }: Sample): boolean {
     const { tokenizer, texts } = this.services;
-    // A model may have more logits than its vocabulary has tokens; those stand for nothing.
+    // A model may have more logits than its vocabulary has tokens; the excess logits have no meaning.
     const text = (token: number) => token < tokenizer.vocabSize ? texts.of(token) : "";
     this.scored.push({
       token,

@@ -18,7 +18,7 @@ Deno.test("a stop string that crosses the borders of pieces ends the text before
   assertEquals(run(["END"], ["one E", "N", "D two"]), { text: "one ", stopped: true });
 });
 
-Deno.test("the stop string that is told is the one that comes first in the text, of several there the first", () => {
+Deno.test("the reported stop string is the first in the text, and of several at one position the first listed", () => {
   const met = (stops: string[], ...pieces: string[]) => {
     const matcher = new StopStrings(stops);
     pieces.some((piece) => matcher.push(piece).stopped);

@@ -125,7 +125,7 @@ export async function assertUnchanged({ files }: Gguf): Promise<void> {
     throw new M40Error(
       "invalid_model",
       `${path} is not the file that the model was loaded from: it was replaced or written to since; ` +
-        "unload the model, and it is loaded anew",
+        "unload the model, and it is loaded again",
     );
   }
 }

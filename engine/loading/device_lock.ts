@@ -1,10 +1,8 @@
-/**
- * Who uses a device, in the order in which they asked: one alone, or several who do not mind each other.
- */
+/** Orders the users of a device by when they asked: one exclusive user, or several that share it. */
 export class DeviceLock {
-  /** Called when somebody wants to be alone with it: those who {@link share} it may end sooner then. */
+  /** Called when exclusive use is asked for: those who {@link share} it may end sooner then. */
   onWanted?: () => void;
-  /** The last of those alone, and all who share with each other since then. */
+  /** The last exclusive use, and the shared uses since then. */
   private last: Promise<unknown> = Promise.resolve();
   private sharing = new Set<Promise<unknown>>();
 
@@ -18,7 +16,7 @@ export class DeviceLock {
     return result;
   }
 
-  /** Runs `work` beside others who share, when those who {@link run} alone and asked before are done. */
+  /** Runs `work` concurrently with other shared work, after the exclusive work that was asked for before. */
   share<T>(work: () => Promise<T>): Promise<T> {
     const { sharing } = this;
     const result = this.last.then(work);

@@ -27,10 +27,11 @@ export class EngineCard {
   private closed = false;
 
   /**
-   * @param lock Of who uses the devices.
+   * @param lock Orders the users of the devices.
    * @param sequences Those that decode in one step at most.
-   * @param called What it is called, and whether there are others.
-   * @param wanted What steps that decode were to be run by, and who is told why a resident kernel does not run them all.
+   * @param called Its name, and whether there are others.
+   * @param wanted The wanted executor of decode steps, and the callback for why a resident kernel does not run them
+   * all.
    */
   constructor(
     private readonly placed: PlacedCard,
@@ -61,7 +62,7 @@ export class EngineCard {
       ));
   }
 
-  /** How its process ended, where it did without being told to; of several devices with its name. */
+  /** How its process ended, where it ended unexpectedly; of several devices with its name. */
   get loss(): string | undefined {
     const message = this.placed.kernels.loss?.message;
     const isPart = this.layers !== undefined || this.rowShare !== undefined;

@@ -2,10 +2,10 @@ import type { MemoryPlan } from "../memory/mod.ts";
 import { HostKvBlocks } from "../scheduler/mod.ts";
 import type { PlacedModel } from "./placed_model.ts";
 
-/** The share of host memory that states get at most: a sequence that gives way has a state and KV blocks. */
+/** The largest share of host memory for states: a preempted sequence has a state and KV blocks. */
 const STATE_SHARE = 1 / 2;
 
-/** Host memory for the KV blocks and states of sequences that give way, of so many bytes together. */
+/** Host memory for the KV blocks and states of preempted sequences, of so many bytes together. */
 export function createHostCache(
   { kvBlockBytes, slotBytes, hostMemory }: Pick<
     PlacedModel,

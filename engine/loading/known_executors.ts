@@ -1,6 +1,6 @@
 import type { DecodeExecutors } from "../device/mod.ts";
 
-/** How long who asks waits for an answer, in milliseconds. */
+/** How long a caller waits for an answer, in milliseconds. */
 const PATIENCE_MS = 100;
 /** Steps within which it is decided, of one number of sequences, what they are run by. */
 const FIRST_STEPS = 32;
@@ -14,8 +14,8 @@ export class KnownExecutors {
   private known = NOTHING;
   private asked?: Promise<void>;
   private steps = 0;
-  /** Why no resident kernel runs them, or not all, as somebody was told. */
-  private readonly told = new Set<string>();
+  /** The reported reasons why no resident kernel runs them, or not all. */
+  private readonly reported = new Set<string>();
 
   /**
    * @param ask Of 1, 2, ... sequences.
@@ -37,9 +37,9 @@ export class KnownExecutors {
   }
 
   /**
-   * A decode step is done. What it was refused for shows among the first of them, when all ways are tried, or later: it is
-   * asked for after each of these, then after 32, 64, 128 ... of them. Who asks in the midst of a run ends that: there it is
-   * after 1, 2, 4 ... steps.
+   * A decode step is done. Refusals show during the first steps, when all ways are tried, or later. So it asks after
+   * each of the first steps, then after 32, 64, 128 ... of them. Asking would end a run: during one, it asks after 1,
+   * 2, 4 ... steps.
    */
   noteStep(inRun: boolean): void {
     const steps = ++this.steps;
@@ -51,14 +51,14 @@ export class KnownExecutors {
     try {
       this.known = await this.ask();
     } catch {
-      // A device that was lost runs nothing any more; who asks is told of that elsewhere.
+      // A lost device runs nothing any more; its loss is reported elsewhere.
       this.known = NOTHING;
     } finally {
       this.asked = undefined;
     }
     const { noResident } = this.known;
-    if (noResident === "" || this.told.has(noResident)) return;
-    this.told.add(noResident);
+    if (noResident === "" || this.reported.has(noResident)) return;
+    this.reported.add(noResident);
     this.onNoResident(noResident);
   }
 }

@@ -11,7 +11,7 @@ export interface ModelSource extends Model {
   readonly gguf: Gguf;
   readonly info: ModelInfo;
   readonly tokenizer: Tokenizer;
-  /** The pre-tokenizer that was asked for, in place of the file's. */
+  /** The requested pre-tokenizer, instead of the file's. */
   readonly preTokenizer?: string;
   /** What its file recommends, and before that what came with it. */
   readonly samplingDefaults: Partial<SamplingParameters>;

@@ -8,7 +8,7 @@ import {
 import type { DiskCacheOptions } from "../engine_options.ts";
 import { systemReason } from "../system_error.ts";
 
-/** Stores that are open, by what the bits of their KV blocks depend on: who computes the same bits shares one. */
+/** Open stores, by the identity of their KV blocks: models that compute the same bits share one. */
 export type KvBlockStores = Map<string, Promise<KvBlockStore>>;
 
 /**
@@ -25,7 +25,7 @@ export async function openDiskCache(
 ): Promise<KvBlockStore | undefined> {
   if (origin.program.cacheLayers.length === 0) {
     onProblem?.(
-      "The disk cache is off: this model has no attention, and so no KV blocks by which beginnings are known there.",
+      "The disk cache is off: this model has no attention, and so no KV blocks by which prefixes are known there.",
     );
     return undefined;
   }

@@ -73,7 +73,7 @@ export interface PlacedCard {
   readonly kernels: KernelLibrary;
   readonly context: Context;
   readonly program: DeviceProgram;
-  /** The same for those who decode, where prompts are computed beside them. */
+  /** The same for decoding, where prompts are computed concurrently. */
   readonly decodeProgram?: DeviceProgram;
   readonly cache: Cache;
   readonly memory: CardMemory;
@@ -115,7 +115,7 @@ export interface PlacedModel {
   close(): Promise<void>;
 }
 
-/** Devices that are open, and what a model is to have of their memory. Either {@link place} it or {@link close} them. */
+/** Open devices, and the memory plan of a model. Either {@link place} it or {@link close} them. */
 export interface PlannedModel {
   readonly plan: MemoryPlan;
   /** Tokens that a sequence may have. */
@@ -130,7 +130,7 @@ export interface PlannedModel {
   close(): Promise<void>;
 }
 
-/** What the copies of a model that are there beside each other have in common. */
+/** What the copies of a model share. */
 export interface Shared {
   /** How many there are, each with its share of host memory; default 1. */
   readonly copies?: number;
@@ -144,10 +144,10 @@ const MEAN_OUTPUTS = 64;
 const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;
 
 /**
- * Opens the devices that one copy of a model is to be on, and plans their memory.
+ * Opens the devices of one copy of a model, and plans their memory.
  *
  * @param devices Their names; over several the model is split, in this order.
- * @param shared With whom host memory and KV blocks on disk are shared.
+ * @param shared The host memory and disk cache that copies share.
  * @throws {M40Error} As `Engine.load` does for devices, their memory and the options.
  */
 export async function planModel(
@@ -235,7 +235,7 @@ async function planFor(
       ? Math.max(logitsOutputs, MEAN_OUTPUTS)
       : logitsOutputs,
     device: kind,
-    kvBlocks: options.kvKvBlocks,
+    kvBlocks: options.kvBlocks,
     slots: options.stateSlots,
   };
   if (cards.length === 1) {

@@ -1,12 +1,12 @@
 import type { DeviceState } from "../device/mod.ts";
 import { M40Error } from "../errors.ts";
 
-/** How long the driver may take to tell a device's state, in milliseconds. */
+/** How long the driver may take to report a device's state, in milliseconds. */
 const PATIENCE_MS = 3000;
 
 /**
- * Asks the driver for a device's state: one call at a time, whose answer is for all who ask meanwhile. A
- * driver whose GPU hangs may never answer; that is waited for once.
+ * Asks the driver for a device's state: one call at a time, whose answer serves all callers. A driver whose GPU hangs
+ * may never answer; only one call waits for it.
  */
 export class StateReader {
   private asked?: Promise<DeviceState>;
@@ -24,7 +24,7 @@ export class StateReader {
     if (state !== undefined) return state;
     throw new M40Error(
       "device",
-      `the driver has not told the device's state in ${PATIENCE_MS / 1000} s`,
+      `the driver has not reported the device's state in ${PATIENCE_MS / 1000} s`,
     );
   }
 

@@ -7,7 +7,7 @@ import type {
   SequenceState,
 } from "../scheduler/mod.ts";
 
-/** What an engine does at the moment, and has done since it was loaded. */
+/** The state of an engine, and its sums since it was loaded. */
 export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts> {
   /** KV blocks in all, held by sequences, and kept for prompts that begin alike. */
   readonly kvBlocks: number;
@@ -24,7 +24,7 @@ export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts>
   readonly disk?: DiskKvBlocksStatus;
   /** The share of the time in which the device rests between steps for its limits, 0 to 1; absent without any. */
   readonly restShare?: number;
-  /** Of several replicas, the devices whose is lost, or on its way back; absent where there are not several. */
+  /** Of several replicas, the devices of those lost or being loaded; absent without replicas. */
   readonly lostReplicas?: readonly string[];
   /** How often the engine's observer has thrown. */
   readonly observerErrors: number;
@@ -34,9 +34,9 @@ export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts>
 export interface ReplicaState {
   /** Its device's name. */
   readonly name: string;
-  /** Whether it computes, is lost, or is loaded anew. */
+  /** Whether it computes, is lost, or is loaded again. */
   readonly state: "ready" | "lost" | "loading";
-  /** What it was lost by, or why it could not be loaded anew, where it is not ready. */
+  /** The error of its loss, or why it could not be loaded again, where it is not ready. */
   readonly reason?: string;
   /** How often it was lost. */
   readonly losses: number;

@@ -60,7 +60,7 @@ export class Catalogue {
   }
 
   /**
-   * The model of the store that a name stands for, for whoever changes the store.
+   * The model of the store with a name, for changes to the store.
    *
    * @throws {M40Error} "model_not_found"; "invalid_request" for a name that is not the store's but was given here.
    */
@@ -78,7 +78,7 @@ export class Catalogue {
     throw await this.notFound(name);
   }
 
-  /** A name that was given here to a stored model, beside its own. */
+  /** A name that was given here to a stored model, in addition to its own. */
   otherNameOf({ name }: StoredModel): string | undefined {
     for (const given of [this.own, this.aliases]) {
       for (const [other, place] of given) if (place === name && other !== name) return other;
@@ -89,11 +89,11 @@ export class Catalogue {
   private async findStored(name: string): Promise<StoredModel | undefined> {
     try {
       if (isModelName(name)) return await resolveModel(name);
-      // It could be a path, which is nobody's to open who sends a request: one of the names there are, or none.
+      // It could be a path, which a client must not open: only known names are valid.
       const listed = name.includes("/") && (await listModels()).some((one) => one.name === name);
       return listed ? await resolveModel(name) : undefined;
     } catch (error) {
-      // It is said elsewhere what there is: the store's folders are nothing to a client.
+      // The error does not list the store's folders, which mean nothing to a client.
       if (error instanceof M40Error && error.code === "model_not_found") return undefined;
       throw error;
     }

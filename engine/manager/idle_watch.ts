@@ -3,12 +3,12 @@ export class IdleWatch {
   private timer?: number;
 
   /**
-   * @param milliseconds How long; absent: it is never told.
-   * @param told Called when it has been quiet for so long.
+   * @param milliseconds How long; absent: it never calls.
+   * @param onIdle Called when nothing was in use for so long.
    */
   constructor(
     private readonly milliseconds: number | undefined,
-    private readonly told: () => void,
+    private readonly onIdle: () => void,
   ) {}
 
   /** It is quiet from now on, or still; or it is not. */
@@ -17,7 +17,7 @@ export class IdleWatch {
     if (this.milliseconds === undefined || this.timer !== undefined) return;
     this.timer = setTimeout(() => {
       this.timer = undefined;
-      this.told();
+      this.onIdle();
     }, this.milliseconds);
     Deno.unrefTimer(this.timer);
   }

@@ -5,8 +5,8 @@ export const KEEP_ALIVE_WANTED =
   'seconds or a time such as "5m" or "1h30m"; 0 unloads at once, -1 never';
 
 /**
- * How long a model stays in memory when nobody uses it, in milliseconds, as Ollama's clients write it: seconds, or
- * numbers with units (`300ms`, `5m`, `1h30m`). What is below 0 is for ever, Infinity.
+ * How long an unused model stays in memory, in milliseconds, as Ollama's clients write it: seconds, or numbers with
+ * units (`300ms`, `5m`, `1h30m`). A negative value is Infinity: for ever.
  *
  * @returns undefined for what is neither.
  */

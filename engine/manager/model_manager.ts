@@ -15,18 +15,17 @@ import type {
 import { left, Waiters } from "./waiters.ts";
 
 /**
- * Which models are in memory: loads what is asked for, and unloads what was used least recently where there is
+ * Decides which models are in memory: loads those asked for, and unloads the least recently used one where there is
  * no room.
  *
- * Who asks for a model that is ready gets it at once, unless it has to make room: from when somebody waits for
- * another model that needs its place, it is given to nobody new. When those who use it are done it is unloaded
- * and the other one loaded, which all get who wait for it by then, however late they came. So models that are
- * asked for in turn change places once for many requests, and whoever waits is overtaken by no more than one such
- * batch of every model.
+ * A request for a ready model gets it at once, unless it has to make room: once another model waits for its memory,
+ * it takes no new requests. When its users are done, it is unloaded. The other one is loaded and serves all requests
+ * that wait for it by then. So models that are asked for in turn are swapped once for many requests, and a request is
+ * overtaken by at most one such batch of every model.
  *
- * All decisions are made in one place, {@link pump}, from what is the case then; it is called after everything
- * that happens. One model at a time is loaded or unloaded. So nobody can wait for what nobody does: where
- * somebody waits, a model is being loaded or unloaded, or somebody uses one that has to go.
+ * All decisions are made in {@link pump}, from the current state; it runs after every event. One model at a time is
+ * loaded or unloaded. So there is no deadlock: while a request waits, a model is being loaded or unloaded, or has
+ * users and must go.
  */
 export class ModelManager<E extends ManagedEngine> {
   private readonly observers: ManagerObserver<E>[] = [];
@@ -39,7 +38,7 @@ export class ModelManager<E extends ManagedEngine> {
   private transition?: Promise<void>;
   /** The model that was looked at and can be loaded. */
   private checked?: string;
-  /** A model that did not fit beside others, and beside how many it is tried next. */
+  /** A model that did not fit with others, and how many others may stay when it is tried next. */
   private tight?: { readonly name: string; readonly others: number };
   private uses = 0;
   private readonly idleness: IdleWatch;
@@ -59,7 +58,7 @@ export class ModelManager<E extends ManagedEngine> {
     });
   }
 
-  /** From now on told what becomes of models. What it throws stops nothing. */
+  /** The listener. What it throws stops nothing. */
   observe(observer: ManagerObserver<E>): void {
     this.observers.push(observer);
   }
@@ -101,12 +100,12 @@ export class ModelManager<E extends ManagedEngine> {
   }
 
   /**
-   * Waits for the right to use a model, which is loaded where it is not in memory. Who has it must release it, and
-   * must not wait for another one meanwhile.
+   * Waits for a lease on a model, which is loaded where it is not in memory. The holder must release it, and must not
+   * wait for another one meanwhile.
    *
    * @throws {M40Error} What {@link ManagerOptions.check} and {@link ManagerOptions.load} throw; "queue_full" where
    * too many wait; "cancelled" where the signal is aborted or the manager closed; {@link ModelFailing} for a model
-   * that has failed again and again.
+   * that has failed repeatedly.
    */
   async acquire(name: string, options: AcquireOptions = {}): Promise<Lease<E>> {
     if (options.signal?.aborted) throw left();
@@ -125,7 +124,7 @@ export class ModelManager<E extends ManagedEngine> {
     (await this.acquire(name, options)).release();
   }
 
-  /** Unloads a model when those who use it are done. Who asks for it meanwhile has it loaded again. */
+  /** Unloads a model when its users are done. Requests for it meanwhile load it again. */
   async unload(name: string): Promise<void> {
     const resident = this.residents.get(name);
     if (resident === undefined) return;
@@ -134,7 +133,7 @@ export class ModelManager<E extends ManagedEngine> {
     await resident.gone;
   }
 
-  /** Resolves when nobody uses a model or waits for one. */
+  /** Resolves when no model is in use or waited for. */
   idle(): Promise<void> {
     return new Promise((resolve) => {
       this.idlers.push(resolve);
@@ -142,7 +141,7 @@ export class ModelManager<E extends ManagedEngine> {
     });
   }
 
-  /** Refuses those who wait, and unloads everything; who uses a model still is waited for by its engine. */
+  /** Refuses waiting requests, and unloads everything; each engine waits for its own users. */
   close(): Promise<void> {
     return this.closing ??= this.end();
   }
@@ -181,12 +180,12 @@ export class ModelManager<E extends ManagedEngine> {
     else if (next !== undefined && this.hasPlace(next)) this.begin(this.bringIn(next));
   }
 
-  /** The model that is not in memory and that somebody has waited for longest. */
+  /** Of the models not in memory, the one that was waited for longest. */
   private wanted(): string | undefined {
     return this.waiters.first((name) => !this.residents.has(name));
   }
 
-  /** The model that is given to nobody new, because the one that is wanted needs its place. */
+  /** The model that takes no new requests, because the wanted one needs its memory. */
   private outgoing(): Resident<E> | undefined {
     const name = this.wanted();
     if (name === undefined || this.checked !== name || this.hasPlace(name)) return undefined;
@@ -252,7 +251,7 @@ export class ModelManager<E extends ManagedEngine> {
     this.checked = this.tight = undefined;
     this.failures.noteLoaded();
     this.tell((observer) => observer.loaded?.(name, engine, this.now() - start));
-    // All who wait by now, whoever else waits for its place already.
+    // All that wait by now, even if another model waits for this one's memory.
     this.waiters.grant((asked, { keepAliveMs }) =>
       asked === name ? this.grant(resident, keepAliveMs) : undefined
     );
@@ -312,7 +311,7 @@ export class ModelManager<E extends ManagedEngine> {
     return this.options.keepAliveMs?.(name) ?? Infinity;
   }
 
-  /** Models whose device was lost are to go. */
+  /** Models whose device was lost must go. */
   private noteLosses(): void {
     for (const resident of this.residents.values()) {
       const { failure, leaving, name } = resident;
@@ -322,7 +321,7 @@ export class ModelManager<E extends ManagedEngine> {
     }
   }
 
-  /** Whether nobody uses a model or waits for one. */
+  /** Whether no model is in use or waited for. */
   private get quiet(): boolean {
     if (this.waiters.count() > 0) return false;
     return [...this.residents.values()].every(({ leases }) => leases === 0);

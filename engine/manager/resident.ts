@@ -12,7 +12,7 @@ export class Resident<E extends ManagedEngine> {
   /** Counts up with every use of any model: the least is the least recently used. */
   used = 0;
   keepAliveMs = Infinity;
-  /** Why it is to go when nobody uses it any more. Nobody new gets it then, but where it has only expired. */
+  /** Why it must go when its users are done. It takes no new ones then, unless it has only expired. */
   leaving?: UnloadReason;
   private timer?: number;
   private expiresAt?: number;
@@ -25,7 +25,7 @@ export class Resident<E extends ManagedEngine> {
     return this.left.promise;
   }
 
-  /** Whether somebody new may use it. */
+  /** Whether it takes new users. */
   get open(): boolean {
     return this.state === "ready" && (this.leaving === undefined || this.leaving === "idle");
   }

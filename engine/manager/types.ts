@@ -16,18 +16,18 @@ export interface Lease<E> extends Disposable {
 
 /** How a model is asked for. */
 export interface AcquireOptions {
-  /** Ends the waiting: who asked has left, or its deadline has passed. */
+  /** Ends the waiting: the client has left, or its deadline has passed. */
   readonly signal?: AbortSignal;
-  /** How long the model stays when nobody uses it any more, in milliseconds; absent: as the manager has it. */
+  /** How long the unused model stays, in milliseconds; absent: the manager's default. */
   readonly keepAliveMs?: number;
 }
 
 /** Why a model is no longer in memory. */
 export type UnloadReason = "asked" | "idle" | "replaced" | "lost" | "closed";
 
-/** Who is told what becomes of models. */
+/** Observes the manager's models. */
 export interface ManagerObserver<E> {
-  /** A model is ready; nobody uses it yet. */
+  /** A model is ready and not in use yet. */
   loaded?(name: string, engine: E, milliseconds: number): void;
   /** A model could not be loaded, or is none that can be. */
   loadFailed?(name: string, error: unknown): void;
@@ -40,7 +40,7 @@ export interface ManagerOptions<E> {
   /**
    * Loads a model. One call at a time, and none while one is closed.
    *
-   * @param others How many models are in memory beside it.
+   * @param others How many other models are in memory.
    */
   load(name: string, others: number): Promise<E>;
   /**
@@ -52,9 +52,9 @@ export interface ManagerOptions<E> {
   readonly models?: number;
   /** Requests that may wait for a model; default 64. One may in any case. */
   readonly maxWaiting?: number;
-  /** How long a model stays when nobody uses it any more, in milliseconds; default: until another needs its place. */
+  /** How long an unused model stays, in milliseconds; default: until another needs its memory. */
   keepAliveMs?(name: string): number;
-  /** When nobody has used any model for so long, none stays, in milliseconds; default: never. */
+  /** When no model was used for so long, all are unloaded, in milliseconds; default: never. */
   readonly idleMs?: number;
   /** How long an engine that was lost may take to close; then it is left as it is. Default 30,000. */
   readonly abandonMs?: number;
@@ -75,6 +75,6 @@ export interface ResidentStatus<E> {
   readonly engine?: E;
   /** How many use it. */
   readonly leases: number;
-  /** When it is unloaded if nobody uses it, in milliseconds from now; absent: not by itself. */
+  /** When it is unloaded if it stays unused, in milliseconds from now; absent: not by itself. */
   readonly expiresMs?: number;
 }

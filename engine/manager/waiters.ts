@@ -1,7 +1,7 @@
 import { M40Error } from "../errors.ts";
 import type { AcquireOptions, Lease } from "./types.ts";
 
-/** Somebody who waits for a model. */
+/** A request that waits for a model. */
 interface Waiter<E> {
   readonly name: string;
   readonly options: AcquireOptions;
@@ -22,15 +22,15 @@ export class Waiters<E> {
     return this.waiters.filter((waiter) => waiter.name === name).length;
   }
 
-  /** The model for which that holds and somebody has waited longest. */
+  /** Of the models for which the predicate holds, the one that was waited for longest. */
   first(holds: (name: string) => boolean): string | undefined {
     return this.waiters.find(({ name }) => holds(name))?.name;
   }
 
   /**
-   * Somebody waits from now on: until granted, refused or the signal is aborted.
+   * Queues a request until it is granted, refused or the signal is aborted.
    *
-   * @param onLeave Called after somebody has left by the signal.
+   * @param onLeave Called after a request has left by the signal.
    * @throws {M40Error} "queue_full" where too many wait, at once.
    */
   add(name: string, options: AcquireOptions, onLeave: () => void): Promise<Lease<E>> {
@@ -58,7 +58,7 @@ export class Waiters<E> {
     return promise;
   }
 
-  /** Gives a lease to each, in their order, for whom there is one. */
+  /** Grants a lease to each request, in their order, for which there is one. */
   grant(lease: (name: string, options: AcquireOptions) => Lease<E> | undefined): void {
     for (const waiter of [...this.waiters]) {
       const granted = lease(waiter.name, waiter.options);
@@ -68,14 +68,14 @@ export class Waiters<E> {
     }
   }
 
-  /** Refuses those who wait for a model; all, where none is named. */
+  /** Refuses the requests for a model; all, where none is named. */
   refuse(error: unknown, name?: string): void {
     for (const waiter of this.take((one) => name === undefined || one.name === name)) {
       waiter.refuse(error);
     }
   }
 
-  /** Those for whom it holds, who wait no longer. */
+  /** Removes and returns those for which the predicate holds. */
   private take(holds: (waiter: Waiter<E>) => boolean): Waiter<E>[] {
     const taken = this.waiters.filter(holds);
     this.waiters = this.waiters.filter((waiter) => !holds(waiter));

@@ -19,12 +19,12 @@ export interface PowerWork {
 /** How a measurement is made. */
 export interface PowerRun {
   readonly engine: Engine;
-  /** The device at the moment. */
+  /** The device's state now. */
   readonly state: () => Promise<DeviceState>;
   /** How long the device computes before it is measured, until its clocks are those of the limit, and how long then. */
   readonly settleMs: number;
   readonly measureMs: number;
-  /** Decode steps before a sequence begins anew. */
+  /** Decode steps before a sequence starts again. */
   readonly steps: number;
   /** Held by rests between steps; absent: not by those. */
   readonly paceWatts?: number;

@@ -19,9 +19,8 @@ interface LayerClass {
 }
 
 /**
- * Cuts the layers of a model into groups, so that those behind whose windows KV blocks are given back have KV blocks
- * of their own, and one sequence of a whole context takes the least memory. All KV blocks are equally large, so
- * the groups should be.
+ * Groups the layers of a model by their windows, so that KV blocks behind windows can be released and one sequence of
+ * a whole context takes the least memory. All KV blocks have one size, so the groups should have, too.
  *
  * @param contextTokens Tokens that a sequence may have; windows that are no smaller count as none.
  * @param stepTokens How many of a sequence's tokens a step computes at most.

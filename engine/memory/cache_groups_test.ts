@@ -31,7 +31,7 @@ function planned(all: readonly CacheLayer[], { groups, groupOf }: CacheGroups, s
   return kvBlocks * KV_BLOCK * Math.max(...sizes);
 }
 
-/** Values that the windows leave of so many sequences, and those of the tokens of a step beside them. */
+/** Values that the windows leave of so many sequences, plus those of the tokens of a step. */
 function allowed(all: readonly CacheLayer[], sequences = 1, step = STEP) {
   return all.reduce((sum, layer) => {
     const tokens = layer.window === 0 ? CONTEXT : layer.window + step / sequences;
@@ -145,7 +145,7 @@ Deno.test("a sequence never needs more KV blocks of a group than are counted for
   }
 });
 
-Deno.test("a sequence that nobody schedules fills KV blocks behind its windows again, and has what each step sees", () => {
+Deno.test("a sequence outside the scheduler reuses KV blocks behind its windows, and has what each step sees", () => {
   const reaches = [{ window: 0, chunk: 0 }, { window: 70, chunk: 0 }, { window: 0, chunk: 90 }];
   const layout = new KvBlockLayout(KV_BLOCK, reaches);
   const [length, step] = [1000, 50];
@@ -164,7 +164,7 @@ Deno.test("a sequence that nobody schedules fills KV blocks behind its windows a
       "a KV block that nothing sees is held",
     );
   }
-  // One that starts in the midst has no KV blocks behind the windows either.
+  // One that starts at a later position has no KV blocks behind the windows either.
   const late = new OwnKvBlocks(layout, kvBlocks.slice(0, layout.most(950 + step, step)));
   assertEquals(
     late.cover(950, step).map((list) => list.map((kvBlock) => kvBlock === NO_KV_BLOCK)),

@@ -42,12 +42,12 @@ const MOST_KV_BLOCKS = 2 ** 20;
 const HALVINGS = 40;
 
 /**
- * Which pieces of a model each card gets. As many steps are under way as there are cards, so it is the slowest card that
- * counts: its time is the bytes that it reads in a step over what its memory gives. Where several ways are as fast, within
- * a few hundredths, the one with the most KV blocks is taken; where that has room for few sequences of a whole context, one that
- * is slower by up to a quarter.
+ * Which pieces of a model each card gets. As many steps run as there are cards, so the slowest card counts: its time
+ * is the bytes that it reads in a step, divided by its memory's bandwidth. Among ways within a few hundredths of each
+ * other, the one with the most KV blocks is taken. If that fits only few sequences of a whole context, a way that is
+ * slower by up to a quarter is taken.
  *
- * @returns The piece that each card but the first begins with; undefined where there is no room, or are too few pieces.
+ * @returns The first piece of each card but the first; undefined where there is no room, or are too few pieces.
  */
 export function planCuts(request: CutRequest): number[] | undefined {
   const { cards, pieces, kvBlocks } = request;
@@ -116,8 +116,8 @@ export function piecesThatFit(request: CutRequest): number[] {
 }
 
 /**
- * Fills one card after the other: each with as many pieces as it has room for and computes in a time, so that the fewest
- * are left for those behind it; with fewer, where these cannot take what is left in that way.
+ * Fills one card after the other with as many pieces as fit and as it computes in a time, so that the fewest are left
+ * for the later ones. A card gets fewer where the later ones could not take the rest.
  */
 function filled(request: CutRequest, seconds: number, kvBlocks: number): number[] | undefined {
   const { cards, pieces } = request;

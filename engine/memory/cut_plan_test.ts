@@ -74,7 +74,7 @@ Deno.test("there is no plan where a card has room for no layer, all have too lit
   assertEquals(planCuts(asked(2, [card(1e6), card(1e6)])), [1]);
 });
 
-Deno.test("what each card has room for is told where it is not enough", () => {
+Deno.test("the error says what each card has room for", () => {
   assertEquals(piecesThatFit(asked(8, [card(400), card(151), card(300)])), [3, 0, 2]);
 });
 

@@ -55,13 +55,13 @@ export interface Card {
 
 /** What a library for such a device is for. */
 const BACKENDS: Readonly<Record<DeviceKind, string>> = { cpu: "cpu", gpu: "cuda" };
-/** Tokens that come before one whose reading is counted. */
+/** Tokens before one whose reading is counted. */
 const USUAL_DEPTH = 1024;
 
 /** What is asked of a {@link FitDevice}. */
 export interface FitRequest {
   readonly kvType?: KvType;
-  /** Planned for in the place of the device, whose library only says what things take. */
+  /** Used for planning instead of the device, whose library only reports sizes. */
   readonly card?: Card;
 }
 
@@ -143,7 +143,7 @@ export class FitDevice implements Disposable {
     this.plan(readModel(gguf), contextTokens, kvType, whole, backend);
   }
 
-  /** The plan of a context with as little beside it as it takes. */
+  /** The plan of a context with the least memory for everything else. */
   private plan(
     { shape, program }: Pick<Model, "shape" | "program">,
     contextTokens: number,
@@ -176,7 +176,7 @@ export class FitDevice implements Disposable {
 /**
  * What of one model fits; see {@link FitDevice}.
  *
- * @param device The device; auto unless told.
+ * @param device The device; default: auto.
  */
 export function fitContext(
   gguf: Gguf,

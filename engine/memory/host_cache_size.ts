@@ -4,11 +4,11 @@ import { M40Error } from "../errors.ts";
 const DEFAULT_SHARE = 1 / 2;
 
 /**
- * How many bytes of host memory sequences that give way have.
+ * How many bytes of host memory preempted sequences have.
  *
- * @param asked What the caller wants; absent: `usual`, or less on a machine with little memory.
- * @throws {M40Error} "out_of_memory" where it is more than the machine has left: the system would end processes, perhaps
- * others, once it is used.
+ * @param asked The wanted size; absent: `usual`, or less on a machine with little memory.
+ * @throws {M40Error} "out_of_memory" where it is more than the machine has left: the system would kill processes,
+ * perhaps others, once it is used.
  */
 export function hostCacheBytesOf(asked: number | undefined, usual: number): number {
   const { available } = Deno.systemMemoryInfo();

@@ -19,9 +19,9 @@ import { usualShare } from "./usual_context.ts";
 /** Tokens of a KV block. */
 export const KV_BLOCK_TOKENS = 32;
 /**
- * The most prompt tokens that one step computes. A GPU needs many to keep all of its multiprocessors at
- * work; more than these it gains little from, their activations take memory, and who comes next waits
- * for all of them: by its arithmetic, 512 of a 7B model take an M40 more than a second.
+ * The most prompt tokens of one step. A GPU needs many to keep its multiprocessors busy, but gains little from more
+ * than these. Their activations take memory, and other requests wait for the step: by its arithmetic, 512 tokens of a
+ * 7B model take an M40 more than a second.
  */
 const STEP_TOKENS = { gpu: 512, cpu: 256 };
 /** The least context that is worth having, where nothing is said. */
@@ -57,16 +57,16 @@ export interface PlanRequest {
   /** Bytes of device memory that are free. */
   readonly freeBytes: number;
   /**
-   * On a GPU all memory that is left becomes KV blocks; else there are as many as the running sequences
-   * can fill, and where no context is asked for a quarter of the memory is the most. There is always room for one sequence, and it may be for no more: sequences that run out of
-   * KV blocks take turns.
+   * On a GPU all memory that is left becomes KV blocks. Otherwise there are as many as the running sequences can
+   * fill; without a wanted context, a quarter of the memory at most. One sequence always fits, perhaps no more:
+   * sequences that run out of KV blocks take turns.
    */
   readonly device: DeviceKind;
   /** KV blocks at most. */
   readonly kvBlocks?: number;
   /** Slots of states at most, where the model has states; there are as many as sequences need to run. */
   readonly slots?: number;
-  /** Whether prompts are computed beside decoding: that takes a second program, for those who decode. Default false. */
+  /** Whether prompts are computed concurrently with decoding, which takes a second program. Default false. */
   readonly lanes?: boolean;
 }
 
@@ -93,17 +93,17 @@ export interface MemoryPlan {
   /** The groups of layers that have KV blocks of their own. */
   readonly groups: readonly KvBlockGroup[];
   readonly limits: Limits;
-  /** Those of the program for those who decode, where prompts are computed beside them; it is counted in `programBytes`. */
+  /** Those of the second program for decoding, where prompts are computed concurrently; counted in `programBytes`. */
   readonly decodeLimits?: Limits;
 }
 
 /**
- * Whether prompts are computed beside decoding on one device: {@link PlanRequest.lanes}.
+ * Whether prompts are computed concurrently with decoding on one device: {@link PlanRequest.lanes}.
  *
  * @param backend What the device's library is for. A CPU has no second lane; the emulated GPU has.
  */
 export function hasLanes(backend: string, maxRunning: number, prefillShare: number): boolean {
-  // Where one sequence runs at a time, nobody decodes beside a prompt.
+  // With one sequence at a time, none decodes while a prompt is computed.
   return backend !== "cpu" && prefillShare > 0 && maxRunning > 1;
 }
 
@@ -143,7 +143,7 @@ export function planMemory(
   const available = request.freeBytes - RESERVE_BYTES;
   const fits = (tokens: number) => planFor(tokens).totalBytes <= available;
   const share = usualShare(request.device, program.states.length > 0);
-  /** What a context that nobody asked for may take, with the weights. */
+  /** What a context may take with the weights, where none is asked for. */
   const usualBytes = weightBytes + share * Math.max(0, available - weightBytes);
 
   const usual = request.usualTokens && Math.min(request.usualTokens, shape.contextLength);
@@ -237,8 +237,8 @@ const QUANTISATIONS = ["Q8_0", "Q6_K", "Q5_K", "Q4_K", "Q3_K", "Q2_K"];
 /**
  * Which quantisation of a model would fit, in words.
  *
- * @param fits Whether a context of so many tokens fits beside so many bytes of weights.
- * @param contexts Tokens, those that are preferred first.
+ * @param fits Whether a context of so many tokens fits with so many bytes of weights.
+ * @param contexts Tokens, the preferred ones first.
  */
 function describeSmaller(
   context: Context,

@@ -77,7 +77,7 @@ Deno.test("a context that does not fit is refused with one that does, and that o
   });
 });
 
-Deno.test("on a GPU a context that nobody asks for is all that the model was trained for, or that fits", () => {
+Deno.test("on a GPU a context that is not asked for is all that the model was trained for, or that fits", () => {
   withContext((context) => {
     const gpu = { device: "gpu" as const };
     assertEquals(plan(context, "Q4_K_M", gpu).contextTokens, 32_768);
@@ -91,14 +91,14 @@ Deno.test("on a GPU a context that nobody asks for is all that the model was tra
     assertEquals(plan(context, "Q4_K_M", { ...gpu, usualTokens }).contextTokens, 2048);
     const asked = plan(context, "Q4_K_M", { ...gpu, usualTokens, contextTokens: 4096 });
     assertEquals(asked.contextTokens, 4096);
-    // States that are kept for prompts to come have room beside it.
+    // States kept for later prompts also fit.
     const states = plan(context, "Q4_K_M", { ...gpu, freeBytes: 26 * GIB }, "qwen3.6-35b-a3b");
     assert(states.contextTokens > 8192, `${states.contextTokens}`);
     assert(states.slots > 8, `${states.slots} slots of 4 sequences`);
   });
 });
 
-Deno.test("on the CPU a context that nobody asks for takes a quarter of the memory beside the weights, or 8192 tokens", () => {
+Deno.test("on the CPU a context that is not asked for takes a quarter of the memory without the weights, or 8192 tokens", () => {
   withContext((context) => {
     const model = "llama-3.1-8b";
     let before = 0;
@@ -156,7 +156,7 @@ Deno.test("on a GPU all that is left becomes KV blocks; else there are as many a
   });
 });
 
-Deno.test("of a share of a GPU two models have room beside each other; one with too little room for a context is refused", () => {
+Deno.test("of a share of a GPU two models fit together; one with too little room for a context is refused", () => {
   withContext((context) => {
     const half = { device: "gpu" as const, freeBytes: 12 * GIB, leastTokens: 4096 };
     const { contextTokens, totalBytes } = plan(context, "Q4_K_M", half);
@@ -184,7 +184,7 @@ Deno.test("the KV cache of 32k tokens of models with windows takes within 5% of 
         // On a GPU what is left becomes KV blocks: as few as one sequence needs.
         const kvBlocks = device === "gpu" ? { kvBlocks: 1 } : {};
         const { cacheBytes, limits } = plan(context, type, { ...request, ...kvBlocks }, model);
-        // All sequences together compute a step's tokens beside what their windows show.
+        // All sequences together compute a step's tokens in addition to what their windows show.
         const wanted = allowed((window) => window + limits.n_tokens / maxRunning) * maxRunning;
         const share = cacheBytes / wanted;
         assert(share >= 1 && share < 1.05, `${model}, ${maxRunning} at once: ${share}`);

@@ -22,8 +22,8 @@ interface Piece {
 }
 
 /**
- * What pieces of a program take of a device, without asking for each part that they could make: the buffers of a step count as
- * those of the whole program, of which a part has fewer.
+ * The memory that pieces of a program take on a device, without asking for each possible part: the buffers of a step
+ * count as those of the whole program, of which a part has fewer.
  */
 export class PieceSizes {
   private readonly pieces: readonly Piece[];

@@ -12,7 +12,7 @@ export type PlacedMemory = Pick<
 /** What is on the device then. */
 export interface PlacedProgram {
   readonly program: DeviceProgram;
-  /** The same for those who decode, where prompts are computed beside them. */
+  /** The same for decoding, where prompts are computed concurrently. */
   readonly decodeProgram?: DeviceProgram;
   readonly cache: Cache;
   readonly tensors: readonly number[];
@@ -33,7 +33,7 @@ export async function place(
   const weights = context.createArena(plan.weightBytes);
   const total = source.weights.reduce((sum, { tensor }) => sum + tensor.bytes, 0);
   const tensors = new Array<number>(source.weights.length);
-  // In the order in which they lie in the files, so that each is read from its beginning to its end.
+  // In file order, so that each file is read from start to end.
   const order = source.weights.map((_, i) => i).sort((a, b) => {
     const [one, other] = [source.weights[a].tensor, source.weights[b].tensor];
     return one.file - other.file || one.offset - other.offset;

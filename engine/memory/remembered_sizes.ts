@@ -3,7 +3,7 @@ import type { Context } from "../device/mod.ts";
 /** What says how many bytes things take on a device. */
 export type Sizes = Pick<Context, "tensorBytes" | "cacheBytes" | "programBytes">;
 
-/** A context's sizes, of which those of tensors and caches are asked for once each: who cuts a model asks for them often. */
+/** A context's sizes. Each size of tensors and caches is asked for once, since splitting a model needs them often. */
 export function rememberSizes(context: Sizes): Sizes {
   const tensors = new Map<string, number>();
   const caches = new Map<string, ReturnType<Sizes["cacheBytes"]>>();

@@ -13,8 +13,8 @@ export interface StagePlan extends PlacedMemory {
 }
 
 /**
- * Plans the memory of a part of a program: KV blocks and slots are those of the whole model, as many and by the same numbers,
- * and of each there is what its layers and states keep.
+ * Plans the memory of a part of a program. KV blocks and slots have the numbers of the whole model; the part keeps
+ * the data of its own layers and states.
  *
  * @param whole The plan of the whole program.
  */

@@ -62,10 +62,11 @@ export interface StagedMemoryPlan extends MemoryPlan {
 type WholePlan = Omit<MemoryPlan, "mostContextTokens">;
 
 /**
- * Plans a model over several cards: which layers each has, and where its memory goes. All cards are used, or it fails.
+ * Plans a model over several cards: which layers each has, and how its memory is used. All cards are used, or it
+ * fails.
  *
- * @throws {M40Error} "out_of_memory" where it does not fit, with what each card has room for; "unsupported" where the model
- * has fewer layers that can be on cards of their own; "invalid_request" as `planMemory` does.
+ * @throws {M40Error} "out_of_memory" where it does not fit, with what each card has room for; "unsupported" where the
+ * model has fewer layers than cards; "invalid_request" as `planMemory` does.
  */
 export function planStages(
   cards: readonly StageCard[],
@@ -133,7 +134,7 @@ class StagePlanner {
     return begins !== undefined && this.fits(whole, begins) ? begins : undefined;
   }
 
-  /** The longest context, from so many tokens on, where nobody says how long it is to be: each card keeps its pieces. */
+  /** The longest context that fits, from so many tokens on, where none is asked for: each card keeps its pieces. */
   longest(tokens: number, begins: readonly number[]): number {
     const { device } = this.request;
     const share = usualShare(device, this.program.states.length > 0);
@@ -267,7 +268,7 @@ class StagePlanner {
     });
   }
 
-  /** Whether there is room on every card, of which only a share beside its weights may be taken. */
+  /** Whether every card has room, where only a share of its memory without the weights may be used. */
   private fits(whole: WholePlan, begins: readonly number[], share = 1): boolean {
     return this.stagesOf(whole, begins).every(({ plan, leftBytes }) => {
       const beside = leftBytes - RESERVE_BYTES + plan.totalBytes - plan.weightBytes;

@@ -98,7 +98,7 @@ Deno.test("a model too large for one card fits two, with windows, states and exp
     assert(Math.abs(2 * next - last) <= 0.2 * last, `${model}: ${middle} of ${last}`);
     assert(split.contextTokens > 8192, `${split.contextTokens}`);
     assert(split.mostContextTokens >= split.contextTokens && split.kvBlocks > 0);
-    // As long as the layers' places leave room for: those are what a usual context has.
+    // As long as the layers' KV blocks leave room for: those are what a usual context has.
     const usual = plan(model, type, cards, { contextTokens: 8192 });
     assertEquals(layersOf(split), layersOf(usual));
     assert(split.slots === 0 || split.slots > REQUEST.maxRunning + 1, `${split.slots} slots`);

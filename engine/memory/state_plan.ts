@@ -6,25 +6,25 @@ import type { Sizes } from "./remembered_sizes.ts";
 /** Sequences that run at the same time, where nothing is said. */
 export const DEFAULT_PARALLEL = { gpu: 32, cpu: 4 };
 /**
- * The share of the memory beside the weights that the states of running sequences take at most where nothing is
- * said of how many run. A state may be as large as the K and V of a thousand tokens (50 MiB for a Qwen3.5 of
- * 9B, whose token takes 32 KiB): thirty of them would be most of what a card of 12 GB has left.
+ * The largest share of the memory without the weights for the states of running sequences, unless their number is
+ * given. A state may be as large as the K and V of a thousand tokens (50 MiB for a Qwen3.5 of 9B, whose token takes
+ * 32 KiB): thirty of them would take most of what a card of 12 GB has left.
  */
 const RUNNING_SHARE = 1 / 4;
 /**
- * The share of the memory that is left then that goes to states kept for prompts to come; KV blocks get the rest.
- * Of a beginning, neither is of use without the other.
+ * The share of the memory left after that for states kept for later prompts; KV blocks get the rest. A cached prefix
+ * needs both.
  */
 export const KEPT_SHARE = 1 / 4;
 /** Kept states at most, for each sequence that runs: the end of its prompt, of its answer, and of two before. */
 const MOST_KEPT = 4;
 
-/** Slots that sequences need to run: one each, and one beside them for who writes another than it reads. */
+/** Slots that sequences need to run: one each, and one more to write to while another is read. */
 export function leastSlots({ states }: Program, sequences: number): number {
   return states.length === 0 ? 0 : sequences + 1;
 }
 
-/** Slots for states that nobody goes on from, out of so many bytes that are left for them and for KV blocks. */
+/** Slots for unreferenced states, out of so many bytes that are left for them and for KV blocks. */
 export function keptSlots(bytes: number, slotBytes: number, sequences: number): number {
   if (slotBytes === 0) return 0;
   const most = Math.floor(KEPT_SHARE * Math.max(0, bytes) / slotBytes);

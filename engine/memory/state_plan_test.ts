@@ -64,7 +64,7 @@ Deno.test("states of sixteen sequences and their KV blocks of 32k tokens are pla
   });
 });
 
-Deno.test("where nothing is said, the states of those who run leave most of a small card to KV blocks", () => {
+Deno.test("by default, the states of running sequences leave most of a small card to KV blocks", () => {
   withContext((context) => {
     for (const [model, freeBytes] of [[dense, CARDS.small], [experts, CARDS.large]] as const) {
       const maxRunning = usualParallel(context, model.program, "gpu", freeBytes);

@@ -17,7 +17,7 @@ export const TESLA_M40: Card = {
 /** What the driver and a context of CUDA take for themselves, in bytes. */
 const CONTEXT_BYTES = 300 * 2 ** 20;
 
-/** Bytes beside the weights that a model needs at least, where nothing of it is known but its size. */
+/** Bytes that a model needs at least in addition to its weights, where only its size is known. */
 const OTHER_BYTES = 2 ** 30;
 
 /** The device that a model is fetched for. */
@@ -74,7 +74,7 @@ export interface Suitability {
   readonly fit: Fit;
   /** Tokens of context that it should have: the default, or all that it was trained for. */
   readonly wantedTokens: number;
-  /** Bytes that it needs beside its weights, with that context. */
+  /** Bytes that it needs in addition to its weights, with that context. */
   readonly otherBytes: number;
 }
 
@@ -90,7 +90,7 @@ export function suitabilityOf(gguf: Gguf, { card, device, kvType }: Target): Sui
   return { fit, wantedTokens, otherBytes: programBytes + wantedTokens * fit.tokenBytes };
 }
 
-/** Whether a model of so many bytes may fit, as far as its size tells. */
+/** Whether a model of so many bytes may fit, judged by its size. */
 export function mayFit(bytes: number, { card }: Target, otherBytes = OTHER_BYTES): boolean {
   return bytes + otherBytes <= card.memoryBytes;
 }

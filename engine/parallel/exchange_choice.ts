@@ -16,9 +16,9 @@ export interface ChosenExchange {
 const CHECKED: readonly ExchangeSize[] = [{ rows: 1 }, { rows: 2, columns: 300_000 }];
 
 /**
- * Chooses how cards exchange rows: from card to card where that works and is not slower than through the host's memory. It
- * works where what is sent arrives: there are machines (with an IOMMU between cards) whose driver says that cards reach each
- * other's memory, and what they write is lost.
+ * Chooses how cards exchange rows: from card to card where that works and is not slower than through host memory. A
+ * test shows whether it works: with an IOMMU between cards, the driver may report peer access although what the cards
+ * write is lost.
  *
  * @throws {M40Error} "device" where a card fails; "out_of_memory" where there is no memory that all could have.
  */

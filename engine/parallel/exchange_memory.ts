@@ -44,7 +44,7 @@ export class ExchangeMemory {
     }
   }
 
-  /** Has a card's program begin anew, see `ProgramExchanges.begin`. */
+  /** Restarts a card's exchanges, see `ProgramExchanges.begin`. */
   begin(program: DeviceProgram): Promise<void> {
     return program.exchanges.begin(this.host.get(program)!, this.inboxes);
   }
@@ -57,7 +57,7 @@ export class ExchangeMemory {
 
   /** Has all cards let go of it, and gives it back. No step is under way. */
   async close(): Promise<void> {
-    // First all of them let go of the others' memory: who frees memory that another one still has open may not know how that ends.
+    // All first close the others' memory: freeing memory that another still has open is undefined.
     await Promise.allSettled(this.cards.map(({ program }) => program.exchanges.end()));
     for (const { context, program } of this.cards) {
       context.freeHostMemory(this.host.get(program)!);

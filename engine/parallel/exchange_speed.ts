@@ -19,7 +19,7 @@ const WARM_UP_STEPS = 24;
 const STEPS = 12;
 /** In a step that is looked at. */
 const CHECKED_EXCHANGES = 4;
-/** Enough for numbers of exchanges to take each other's place. */
+/** Enough for exchange numbers to wrap around. */
 const CHECKED_STEPS = 3;
 /** Where what was written does not arrive, cards would wait for much longer. */
 const PATIENCE_MS = 5000;

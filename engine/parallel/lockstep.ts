@@ -9,14 +9,14 @@ export interface LockstepCard {
   readonly program: DeviceProgram;
 }
 
-/** Exchanges are counted in 32 bits, of up to some hundreds a step: after so many steps they are begun anew. */
+/** Exchanges have 32-bit numbers, some hundreds a step at most: after so many steps they start again. */
 const STEPS_AT_MOST = 2 ** 20;
 
-/** Cards that do the same steps, in the same order, and wait for each other in the midst of them. */
+/** Cards that compute the same steps in the same order, and wait for each other during them. */
 export class Lockstep<Card extends LockstepCard> {
   /** Why a card is lost: then nothing can be computed any more. */
   private loss?: M40Error;
-  /** Whether the exchanges have to be begun: at first, and anew where a step failed on one of the cards. */
+  /** Whether the exchanges must start again: at first, and after a step failed on one of the cards. */
   private outOfStep = true;
   /** Since they were begun. */
   private steps = 0;
@@ -82,7 +82,7 @@ export class Lockstep<Card extends LockstepCard> {
 
 /** All results, or the failure that explains the others. All are waited for, as they use what the caller has. */
 async function settled<T>(results: readonly Promise<T>[]): Promise<T[]> {
-  // In the order in which they happen: who waited for another card in vain says so after that one.
+  // In the order of the failures: a card that waited for another in vain fails after that one.
   const failures: unknown[] = [];
   await Promise.all(results.map((one) => one.catch((error) => failures.push(error))));
   if (failures.length > 0) throw failures.find(isDeviceLoss) ?? failures[0];

@@ -8,10 +8,10 @@ import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
 import { canBeTimed, type OpenedCard } from "./opened_card.ts";
 import { planRowSplit, type RowSplitMemoryPlan } from "./row_split_plan.ts";
 
-/** Sequences of the context that is wanted that there has to be room for, where nobody has asked for rows. */
+/** Without `--split rows`, the cards must hold so many sequences of the wanted context. */
 const LEAST_SEQUENCES = 4;
 
-/** A model whose products' rows are split over cards: what each computes, and where its memory goes. */
+/** A row-split model: what each card computes, and how its memory is used. */
 export interface PlannedRows extends RowSplitMemoryPlan {
   readonly split: SplitRows;
   /** Of each card, its part of the rows: all together are 1. */

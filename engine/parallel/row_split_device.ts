@@ -55,7 +55,7 @@ export class RowSplitDevice implements ProfiledDevice {
     return first;
   }
 
-  /** A run on all cards. The first one decides how many steps it has, so it is the one that is told to stop. */
+  /** A run on all cards. The first one decides how many steps it has, so a stop goes to it. */
   private runTogether(...[sequences, steps, limits, take]: RunArguments): DeviceRun {
     const [first] = this.cards;
     let stops = false;

@@ -23,8 +23,8 @@ export interface RowSplitMemoryPlan {
 }
 
 /**
- * Plans a model whose products' rows are split over cards. Each keeps all KV blocks and states: there are as many as there is
- * room for on the card that has least.
+ * Plans a model whose products' rows are split over cards. Each card keeps all KV blocks and states; the card with
+ * the least memory decides how many.
  *
  * @throws {M40Error} As `planMemory` does, with the card's name.
  */

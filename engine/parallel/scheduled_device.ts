@@ -9,12 +9,12 @@ export type ProfiledDevice = SchedulerDevice & Pick<DeviceProgram, "profile">;
 type Steps = Pick<ProfiledDevice, "step" | "run" | "wantsSteps" | "profile">;
 
 /**
- * A program and what its sequences keep, as those who schedule them see it. Where a model has no attention, its
- * KV blocks only count tokens and name their beginnings: on the device there are none.
+ * A program and its caches, as the scheduler sees them. Where a model has no attention, its KV blocks only count
+ * tokens and identify prefixes: the device has none.
  *
- * @param decodeProgram Where there are two lanes, what steps of the lane "decode" are computed by, and those of decode rows
- * that name none (of a benchmark, say) and fit it; all others by `program`.
- * @param stepRows Where it is measured what decode steps are run by.
+ * @param decodeProgram With two lanes, the program of the lane "decode", and of steps without a lane (of a benchmark,
+ * say) that consist of decode rows and fit it. `program` computes all others.
+ * @param stepRows Where the way to run decode steps is measured.
  */
 export function scheduledDevice(
   program: DeviceProgram,

@@ -25,15 +25,14 @@ export interface Stage {
 type Kept = "kvBlockBytes" | "slotBytes";
 
 /**
- * A device of several cards, each with some layers of the model. A step goes through one after the other; what goes from
- * card to card are rows of tokens, through host memory.
+ * A device of several cards, each with some layers of the model. A step goes through one after the other; rows of
+ * tokens go from card to card through host memory.
  *
- * Each card does what it is asked in the order of asking: a step has its turn on all of them from the moment on that it is
- * asked for, and so have copies of KV blocks. So a second step, of other sequences, can be under way on the cards that the first
- * has left, or not come to yet, and no KV block is read or written by anybody out of turn.
+ * Each card works in the order of the calls, on steps and on copies of KV blocks. So a second step, of other
+ * sequences, can run on cards that the first has left or not reached, and all accesses to KV blocks stay in order.
  *
- * A KV block has the same number on all cards. In host memory its parts lie one after the other, KV block by KV block; so do those of a
- * slot.
+ * A KV block has the same number on all cards. In host memory its parts lie one after the other, KV block by KV
+ * block; so do those of a slot.
  */
 export class StagedDevice implements ProfiledDevice {
   /** Why a card is lost: then nothing can be computed any more. */
@@ -158,7 +157,7 @@ export class StagedDevice implements ProfiledDevice {
       });
       given = done.then(({ handed }) => handed);
       results.push(done);
-      // Whoever is told is the one that waits for the last stage.
+      // The caller waits for the last stage, whose error it gets.
       for (const one of [given, rows, done]) one.catch(() => {});
     }
     await results.at(-1);

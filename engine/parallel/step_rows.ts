@@ -6,8 +6,8 @@ const MOST_ROWS = 8;
 const MOST_TRIALS = 32;
 
 /**
- * For which numbers of decode rows a device with runs is to be given steps one by one all the same: until it is known whether
- * a resident kernel does them, which is measured in steps alone.
+ * The numbers of decode rows for which a device with runs still takes single steps. Only steps can be measured, which
+ * decides whether a resident kernel computes them.
  */
 export class StepRows {
   private readonly steps = new Uint32Array(MOST_ROWS);

@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import type { Executor } from "../mod.ts";
 import { StepRows } from "./step_rows.ts";
 
-/** A device that answers what it is told to. */
+/** A device with preset answers. */
 function asked(answers: { executor: Executor }) {
   const counts = { questions: 0 };
   const rows = new StepRows((n) => {

@@ -17,7 +17,7 @@ export interface Pace {
   /** What had to be rested in the long run: for its heat, and for its power. */
   readonly heat: number;
   readonly power: number;
-  /** Its temperature in the last seconds and in those before, which tell where it goes; absent before the first reading. */
+  /** Its temperature in the last seconds and in those before, which show the trend; absent before the first reading. */
   readonly lately?: number;
   readonly before?: number;
 }
@@ -25,7 +25,7 @@ export interface Pace {
 /** A device that need not rest. */
 export const FULL_PACE: Pace = { rest: 0, heat: 0, power: 0 };
 
-/** A device that is hotter than it should be though it hardly computes is somebody else's affair. */
+/** A device that is too hot though it hardly computes has another cause of heat. */
 export const MOST_REST = 0.95;
 
 /** What counts as one unit too much: degrees, and a share of the power. */
@@ -40,9 +40,9 @@ const HELD_POWER = 0.2;
 /** Aimed at is so much less than the limit, in units: half a degree, so that its swings are about the limit, not beyond. */
 const AIMED_BELOW = 0.1;
 /**
- * A card's heat follows its work by minutes, a chip's within a second, and its sensor tells of it up to a second later.
- * The rest follows what is too much at once, but weakly: with 0.7 and a sensor a quarter of a second late, a chip swings
- * by four degrees and more. It adds it up slowly.
+ * A card's heat follows its work by minutes, a chip's within a second, and its sensor reports that up to a second
+ * later. The pause responds to the current excess, but weakly: with 0.7 and a sensor a quarter of a second late, a
+ * chip swings by four degrees and more. It also adds up the excess slowly.
  */
 const HEAT_AT_ONCE = 0.15;
 const HEAT_PER_SECOND = 0.12;
@@ -55,8 +55,8 @@ const POWER_PER_SECOND = 0.025;
 /** One reading changes no more than this many units would. */
 const MOST_UNITS = 4;
 /**
- * A device that computed less than this share of what it may have was not held by its rest: that it is cool then does not
- * say that it may rest less, and would be too hot as soon as there is work again.
+ * A device that computed less than this share of its time was not limited by its pauses. That it is cool then does
+ * not allow shorter pauses: it would be too hot as soon as there is work again.
  */
 const USED = 0.9;
 /** A reading after a long time without any counts as one of this many seconds. */

@@ -1,4 +1,4 @@
-/** The pace of a device that is to stay below a temperature and a power, with a card of sums in its place. */
+/** The pace of a device that must stay below a temperature and a power, with a simulated card. */
 import { assert, assertEquals } from "@std/assert";
 import { FULL_PACE, MOST_REST, nextPace, type PaceLimits, restBefore } from "./pace.ts";
 
@@ -22,7 +22,7 @@ class Card {
       const drawn = 60 + (this.fullWatts - 60) * (1 - this.pace.rest);
       this.watts += (drawn - this.watts) * Math.min(1, period);
       this.celsius += (25 + this.resistance * this.watts - this.celsius) * period / this.seconds;
-      // As drivers tell it: whole degrees.
+      // As drivers report it: whole degrees.
       const reading = { temperatureCelsius: Math.round(this.celsius), powerWatts: this.watts };
       this.pace = nextPace(this.pace, reading, this.limits, period);
       seen.celsius.push(this.celsius);
@@ -50,7 +50,7 @@ for (const seconds of [20, 60, 180]) {
  * A chip that follows its work within a second, and its cooler by a minute: 12 and 15 degrees by full work.
  *
  * @param load The share of the time in which there is work, at a second.
- * @param late Seconds until its sensor tells of it.
+ * @param late Seconds by which its sensor is late.
  * @returns Degrees above or below the limit once it has been held for a while.
  */
 function chip(

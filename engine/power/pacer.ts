@@ -1,7 +1,7 @@
 import type { DeviceState } from "../device/mod.ts";
 import { FULL_PACE, nextPace, type PaceLimits, restBefore } from "./pace.ts";
 
-/** What a {@link Pacer} keeps to, and whom it tells. */
+/** The limits of a {@link Pacer}, and its callback. */
 export interface PaceOptions {
   /** The device's highest temperature and power. */
   readonly paceLimits: PaceLimits;
@@ -42,12 +42,12 @@ export class Pacer {
   }
 
   /**
-   * Waits before a step, as long as the pace wants. A chip can cool by ten degrees in the rest after one long step, so the
-   * device is looked at in the midst of it, and the rest ends when that is enough.
+   * Waits before a step, as long as the pace demands. A chip can cool by ten degrees in the pause after one long
+   * step. So the device is read during the pause, which ends early when that is enough.
    *
    * @param stepMs What the step before took.
    * @param idleMs What has gone since it ended.
-   * @returns How long it has waited.
+   * @returns How long it has waited, in milliseconds.
    */
   async rest(stepMs: number, idleMs: number): Promise<number> {
     const start = performance.now();

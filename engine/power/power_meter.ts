@@ -33,7 +33,7 @@ export class PowerMeter {
     if (reading.powerWatts === undefined) return undefined;
     const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
     const sampled = sample(state, { watts: reading.powerWatts, at: first.at }, stopped);
-    // Whoever stops it is told.
+    // The caller of {@link stop} gets the error.
     sampled.catch(() => {});
     return new PowerMeter(state, first, sampled, stop);
   }

@@ -12,17 +12,17 @@ export type DryParameters = Pick<
 >;
 
 /**
- * "Don't repeat yourself" (DRY, by P. E. Weidmann, 2024): a token that would make a repetition of n tokens that are
- * there already one of n + 1 loses `multiplier * base ^ (n - allowedLength)` of its logit, if n is `allowedLength`
- * or more; of several repetitions that it would go on the longest counts. None reaches beyond the first of the
- * last `penaltyLastN` tokens, nor beyond a token in which a sequence breaker ends.
+ * "Don't repeat yourself" (DRY, by P. E. Weidmann, 2024): a token that would extend a repetition of n tokens loses
+ * `multiplier * base ^ (n - allowedLength)` of its logit, if n is `allowedLength` or more. Of several repetitions,
+ * the longest counts. None reaches beyond the first of the last `penaltyLastN` tokens, nor beyond a token in which a
+ * sequence breaker ends.
  *
- * With each token the repetitions that end with it are found from those that ended with the one before it, at
- * the places where it stands already: in time proportional to these, at most to the window.
+ * With each token, the repetitions that end with it follow from those that ended with the one before it, at the
+ * token's earlier positions. That takes time proportional to these, at most to the window.
  */
 export class DryPenalties {
   private readonly window: number;
-  /** The last place of each token, and of each place the one before it with the same token; -1: there is none. */
+  /** The last position of each token, and for each position the one before with the same token; -1: none. */
   private readonly last = new Map<number, number>();
   private previous: Int32Array;
   private repetitions: Repetitions;
@@ -34,7 +34,7 @@ export class DryPenalties {
 
   /**
    * @param tokens The sequence's tokens so far, at least one, to which its owner adds.
-   * @param tokenBytes What a token stands for, in UTF-8.
+   * @param tokenBytes The text of a token, in UTF-8.
    */
   constructor(
     private readonly tokens: readonly number[],
@@ -90,7 +90,7 @@ export class DryPenalties {
     }));
   }
 
-  /** Notes where the token at a place stands. */
+  /** Notes the position of a token. */
   private note(place: number): void {
     if (place >= this.previous.length) {
       const longer = new Int32Array(2 * place);
@@ -102,7 +102,7 @@ export class DryPenalties {
     this.last.set(token, place);
   }
 
-  /** The repetitions that end at a place, out of those that end at the one before it. */
+  /** The repetitions that end at a position, from those that end at the one before. */
   private goOn(
     before: Repetitions,
     tokens: readonly number[],
@@ -166,8 +166,8 @@ function lengthOf(token: number): number {
 }
 
 /**
- * Repetitions that end where a sequence ends: the places, falling, whose tokens up to there are those at the end,
- * and how many of them. What stands behind such a place would go on the repetition.
+ * Repetitions that end where a sequence ends: the falling positions whose preceding tokens are those at the end, and
+ * how many. The token after such a position would extend the repetition.
  */
 class Repetitions {
   places = new Int32Array(16);

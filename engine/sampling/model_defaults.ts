@@ -20,10 +20,10 @@ const KEYS: Readonly<Record<string, NumericParameter>> = {
 const PREFIX = "general.sampling.";
 
 /**
- * What a model's makers recommend for drawing its tokens, out of the file's `general.sampling.*`.
+ * The sampling that a model's makers recommend, from the file's `general.sampling.*`.
  *
- * @param warn Told, in a sentence each, what of it is not used: keys that are not known, such as the order
- * of samplers (it is fixed here), and values that no request may have either.
+ * @param warn Receives a sentence about each ignored entry: unknown keys, such as the order of samplers (it is fixed
+ * here), and values that no request may have either.
  */
 export function modelSamplingDefaults(
   metadata: Metadata,

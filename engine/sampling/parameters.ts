@@ -28,8 +28,8 @@ export interface SamplingParameters {
   /** How many of the last tokens, prompt and output, these three look at; -1 is all, 0 none. */
   readonly repeatLastN: number;
   /**
-   * Above 0, tokens that would go on repeating what was there before lose logits, the more the longer the
-   * repetition is ("don't repeat yourself"): see {@link DryPenalties}.
+   * Above 0, tokens that would extend an earlier repetition lose logits, the more the longer it is ("don't repeat
+   * yourself"): see {@link DryPenalties}.
    */
   readonly dryMultiplier: number;
   /** How fast that grows with each token of the repetition. */
@@ -38,7 +38,7 @@ export interface SamplingParameters {
   readonly dryAllowedLength: number;
   /** How many of the last tokens are looked through for repetitions; -1 is all, 0 none. */
   readonly dryPenaltyLastN: number;
-  /** No repetition goes beyond a place where one of these texts ends. */
+  /** No repetition extends beyond a position where one of these texts ends. */
   readonly drySequenceBreakers: readonly string[];
   /** How often the likeliest tokens are left out, but the least likely of those above {@link xtcThreshold}. */
   readonly xtcProbability: number;
@@ -174,8 +174,8 @@ const MAX_BREAKERS = 32;
 const MAX_BREAKER_LENGTH = 64;
 
 /**
- * Fills in what is absent, checks what is there, and brings it into the form that the device wants: a
- * topK of -1 becomes 0, a topP or typicalP of 0 {@link LEAST_TOP_P}.
+ * Fills in absent parameters, checks the given ones, and converts them for the device: a topK of -1 becomes 0, a topP
+ * or typicalP of 0 {@link LEAST_TOP_P}.
  *
  * @param vocabSize Tokens of the vocabulary, for the keys of the logit bias.
  * @param defaults What holds instead of {@link SAMPLING_DEFAULTS}; see {@link modelSamplingDefaults}.

@@ -1,4 +1,4 @@
-/** What a token stands for. */
+/** The text of a token. */
 interface TokenText {
   /** A character a byte. */
   readonly text: string;
@@ -15,7 +15,7 @@ export class SequenceBreakers {
   /** Of the tokens that were met. */
   private readonly known = new Map<number, TokenText>();
 
-  /** @param tokenBytes What a token stands for, in UTF-8. */
+  /** @param tokenBytes The text of a token, in UTF-8. */
   constructor(
     breakers: readonly string[],
     private readonly tokenBytes: (token: number) => Uint8Array,

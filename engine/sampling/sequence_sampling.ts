@@ -17,7 +17,7 @@ export interface SequenceSamplingOptions {
   readonly stopTokens?: ReadonlySet<number>;
   /** Tokens that are never sampled; absent: none. */
   readonly suppressed?: ReadonlySet<number>;
-  /** What a token stands for, in UTF-8; absent: no token has any text. Looked at for DRY's breakers. */
+  /** The text of a token, in UTF-8, for DRY's breakers; absent: no token has any text. */
   readonly tokenBytes?: (token: number) => Uint8Array;
   readonly steering?: Steering;
 }
@@ -127,10 +127,7 @@ export class SequenceSampling {
     return this.mirostat === undefined;
   }
 
-  /**
-   * Whether all tokens to come are sampled alike but for the number of each: nothing that was sampled has a part in it, and
-   * nobody steers.
-   */
+  /** Whether all later tokens are sampled alike but for the number of each: no earlier sample and no steering matters. */
   get isFixed(): boolean {
     const mayEnd = this.minTokens === Infinity || this.generated.length >= this.minTokens ||
       this.endTokens.size === 0;

@@ -1,6 +1,6 @@
 /**
- * What is done beside the event loop, and how it goes to the thread and back: what a stranger's request can make
- * long, and is done in one piece.
+ * The jobs off the event loop, and how they go to the thread and back: work in one piece that a stranger's request
+ * can make long.
  *
  * @module
  */

@@ -10,7 +10,7 @@ import { postedMetadata } from "./metadata.ts";
 const SIDE_WORKER = new URL("./worker.ts", import.meta.url);
 /** How long one job may take by the clock, its start included, in milliseconds: limits of work end it long before. */
 const JOB_LIMIT_MS = 30_000;
-/** How long the thread is kept when nobody needs it, in milliseconds: it has a vocabulary of its own. */
+/** How long the idle thread is kept, in milliseconds: it has a vocabulary of its own. */
 const IDLE_MS = 60_000;
 /** MiB that it may hold. */
 const MEMORY_LIMIT_MIB = 1024;
@@ -31,8 +31,8 @@ interface Waiting {
 }
 
 /**
- * A thread of one model beside the event loop: for work that requests can make long, so that nobody else waits for
- * it but those who ask for such work too. It is started when it is needed, and ends when it is not.
+ * One model's thread off the event loop, for work that requests can make long: only requests with such work wait for
+ * it. It starts when it is needed, and ends when it is not.
  */
 export class SideThread {
   private readonly waiting: Waiting[] = [];
@@ -52,7 +52,7 @@ export class SideThread {
     private readonly limits: SideLimits = {},
   ) {}
 
-  /** Whether the thread is there. */
+  /** Whether the thread runs. */
   get runs(): boolean {
     return this.worker !== undefined;
   }
@@ -60,8 +60,8 @@ export class SideThread {
   /**
    * The networks of a constraint; undefined where it cannot be posted.
    *
-   * @param unwanted Aborted when nobody wants them any more: what has not begun is left out; what has goes on, as
-   * its networks are kept.
+   * @param unwanted Aborted when the networks are no longer wanted: work that has not begun is left out; work that
+   * has goes on, as its networks are kept.
    * @throws What {@link run} throws.
    */
   build(
@@ -103,7 +103,7 @@ export class SideThread {
   ): Promise<Results[J["kind"]]> {
     if (signal?.aborted) return Promise.reject(abortError());
     const one = this.queue(job, transfer);
-    // What has begun goes on; nobody waits for it.
+    // Work that has begun goes on without being awaited.
     return until(one.promise, signal, () => {
       this.drop(one);
       one.reject(abortError());
@@ -204,7 +204,7 @@ export class SideThread {
     return current;
   }
 
-  /** Nothing is to be done: a program whose work is done ends, although the thread is there. */
+  /** No work is left: a program without other work ends, although the thread runs. */
   private rest(): void {
     this.worker?.unref();
     clearTimeout(this.idle);
@@ -249,5 +249,5 @@ function tookTooMuch(what: string): M40Error {
 }
 
 function threadError(reason: string): M40Error {
-  return new M40Error("internal", `the thread beside the event loop failed: ${reason}`);
+  return new M40Error("internal", `the thread off the event loop failed: ${reason}`);
 }

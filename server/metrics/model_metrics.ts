@@ -305,7 +305,7 @@ function addReplicas(registry: MetricRegistry, replicas: () => readonly ReplicaS
     replicas().map((one) => [{ device: one.name }, value(one)] as const);
   registry.gauges(
     "m40_replica_ready",
-    "1 where a replica computes, 0 while it is lost or loaded anew; absent where there are not several.",
+    "1 where a replica computes, 0 while it is lost or loaded again; absent where there are not several.",
     ["device"],
     each(({ state }) => state === "ready" ? 1 : 0),
   );

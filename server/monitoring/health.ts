@@ -18,7 +18,7 @@ export const Health = z.union([
     }),
     lost_replicas: z.int().min(0).optional().meta({
       description:
-        "Replicas of models that are lost or loaded anew, while others compute; absent where none is.",
+        "Replicas of models that are lost or loaded again, while others compute; absent where none is.",
     }),
   }),
   z.strictObject({

@@ -102,7 +102,7 @@ export const CardObject = z.strictObject({
   }),
   model_bytes: count().meta({ description: "Memory that the model takes there." }),
   state: z.enum(["ready", "lost", "loading"]).optional().meta({
-    description: "Of a replica: whether it computes, is lost, or is loaded anew.",
+    description: "Of a replica: whether it computes, is lost, or is loaded again.",
   }),
   reason: z.string().optional().meta({
     description: "Of a replica that is not ready: what it was lost by, or why it cannot be loaded.",

@@ -149,7 +149,7 @@ Deno.test("a KV cache that is too small changes nobody's tokens, with and withou
   const alone = await answersAlone(10, growing);
   for (const hostCacheBytes of [0, 2 ** 21]) {
     // As many KV blocks as one sequence of the whole context takes.
-    const options = { parallel: 8, maxQueue: 64, contextTokens: CONTEXT, kvKvBlocks: 1 };
+    const options = { parallel: 8, maxQueue: 64, contextTokens: CONTEXT, kvBlocks: 1 };
     await withEngine({ ...options, hostCacheBytes }, async (engine) => {
       const among = await Promise.all(alone.map((_, i) => answerOf(engine, growing(i))));
       assertEquals(among, alone);
@@ -245,7 +245,7 @@ for (const [name, groups] of Object.entries(MODELS)) {
       for (const request of requests) kept.push(await answerOf(engine, request));
     }, model);
     for (const hostCacheBytes of [0, 2 ** 20]) {
-      const options = { parallel: 4, contextTokens: CONTEXT, hostCacheBytes, kvKvBlocks: 1 };
+      const options = { parallel: 4, contextTokens: CONTEXT, hostCacheBytes, kvBlocks: 1 };
       await withEngine(options, async (engine) => {
         assertEquals(engine.plan.groups.length, groups);
         const got = await Promise.all(requests.map((request) => answerOf(engine, request)));
@@ -272,7 +272,7 @@ Deno.test("a latent cache: its KV blocks are shared, saved, restored and compute
     for (const request of requests) alone.push(await answerOf(engine, request));
   }, model);
   for (const hostCacheBytes of [0, 2 ** 20]) {
-    await withEngine({ parallel: 4, hostCacheBytes, kvKvBlocks: 1 }, async (engine) => {
+    await withEngine({ parallel: 4, hostCacheBytes, kvBlocks: 1 }, async (engine) => {
       const got = await Promise.all(requests.map((request) => answerOf(engine, request)));
       assertEquals(got, alone);
       await engine.idle();

@@ -130,7 +130,7 @@ Deno.test("a replica is killed under load: every stream and answer comes to its 
   assertMatch(slots.devices[1].reason, /signal 9/);
   assertEquals(await Promise.all(answers), alone);
 
-  await until(() => replicasOf(server.engine).length === 2, "it is there again");
+  await until(() => replicasOf(server.engine).length === 2, "it is ready again");
   assertEquals(await Promise.all(ask()), alone);
   assert(stepsOf(server.engine)[1] > 0);
   assertEquals(await metric(server, "m40_replica_ready", labels), 1);
@@ -138,7 +138,7 @@ Deno.test("a replica is killed under load: every stream and answer comes to its 
   assertEquals((await (await fetch(`${server.url}/ready`)).json()).lost_replicas, undefined);
   assertMatch(
     said.join("\n"),
-    /^A replica was lost, .*signal 9.*\nThe replica on .* is there again\.$/,
+    /^A replica was lost, .*signal 9.*\nThe replica on .* is ready again\.$/,
   );
   await endOf(killed);
 });
@@ -153,7 +153,7 @@ Deno.test("a replica that does nothing and whose process has ended is noticed by
     if (index === 1) await fetch(`${server.url}/ready`).then((response) => response.body?.cancel());
     await textsOf(await server.post("/v1/completions", BODY));
     assertEquals(server.engine.replicas![index].losses, 1);
-    await until(() => replicasOf(server.engine).length === 2, "it is there again");
+    await until(() => replicasOf(server.engine).length === 2, "it is ready again");
   }
 });
 

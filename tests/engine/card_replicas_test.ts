@@ -47,7 +47,7 @@ async function alone(asked: readonly GenerateRequest[]) {
 for (const name of ["llama", "granitehybrid-moe"]) {
   Deno.test(`${name} answers on whichever of three replicas what it does on one device`, async () => {
     const asked = requests(12);
-    const few = { contextTokens: 128, parallel: 2, kvKvBlocks: 8, stateSlots: 4 };
+    const few = { contextTokens: 128, parallel: 2, kvBlocks: 8, stateSlots: 4 };
     const one = await withReplicas(
       name,
       1,
@@ -198,7 +198,7 @@ Deno.test("a replica's process is killed in the midst of load: nothing is lost o
     const name = engine.replicas![1].name;
     assertMatch(said[0], new RegExp(`^A replica was lost, .*: .*signal 9.* 1 of 2 go on`));
     assert(said[0].includes(name));
-    await until(() => engine.status().lostReplicas!.length === 0, "it is there again");
+    await until(() => engine.status().lostReplicas!.length === 0, "it is ready again");
     assertEquals(engine.replicas!.map(({ state, losses }) => [state, losses]), [["ready", 0], [
       "ready",
       1,

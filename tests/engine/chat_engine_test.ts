@@ -103,7 +103,7 @@ Deno.test("a model without a template has no chat; one by name or text gives it 
 
 Deno.test("a budget ends reasoning in the engine, with several at once that give way to one another", async () => {
   // So few KV blocks that sequences are computed again.
-  const small = { parallel: 4, contextTokens: 160, kvKvBlocks: 6, hostCacheBytes: 0 };
+  const small = { parallel: 4, contextTokens: 160, kvBlocks: 6, hostCacheBytes: 0 };
   await withDemo({ chatTemplate: THINKING, ...small }, async (engine) => {
     const { tokens, format } = await engine.chat!.prompt(QUESTION);
     const budgets = [0, 1, 7, 40, 40];

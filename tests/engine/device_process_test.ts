@@ -54,7 +54,7 @@ for (const name of MODELS) {
 }
 
 Deno.test("KV blocks that gave way come back bit for bit through memory that both processes have", async () => {
-  const small = { parallel: 4, kvKvBlocks: 6, contextTokens: 128 };
+  const small = { parallel: 4, kvBlocks: 6, contextTokens: 128 };
   const run = (options: EngineOptions) =>
     withEngine({ ...small, ...options }, async (engine) => {
       const requests = [0, 1, 2, 3].map((i) => asking(promptOf(30 + i, i), 60));

@@ -100,7 +100,7 @@ Deno.test("vectors are the same beside others and after giving way, and others g
         await collect(engine.generate(request)),
       ]);
       for (const hostCacheBytes of [undefined, 0]) {
-        await withEngine({ path, parallel: 4, kvKvBlocks: 8, hostCacheBytes }, async (engine) => {
+        await withEngine({ path, parallel: 4, kvBlocks: 8, hostCacheBytes }, async (engine) => {
           limitSteps(engine, 10);
           const others = [1, 1, 1].map(() => collect(engine.generate(request)));
           assertEquals(await vectorsOf(engine, tokens), wanted);

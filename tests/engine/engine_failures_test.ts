@@ -32,7 +32,7 @@ async function alone(requests: ReturnType<typeof asking>[], path?: string) {
 
 /** Four requests that need eleven KV blocks, and get four. */
 const CROWD = Array.from({ length: 4 }, (_, i) => asking(promptOf(20 + 9 * i, i), 45));
-const CROWDED = { parallel: 4, kvKvBlocks: 4, contextTokens: 128 };
+const CROWDED = { parallel: 4, kvBlocks: 4, contextTokens: 128 };
 
 Deno.test("logits that are not finite end their own request, and change nobody's tokens", async () => {
   await withPoison(async (path) => {
@@ -91,7 +91,7 @@ Deno.test("an evaluation of logits that are not finite fails, and gives its KV b
 Deno.test("a request whose KV blocks an evaluation holds waits without keeping anything else from running", async () => {
   const request = asking(promptOf(40), 30);
   const [expected] = await alone([request]);
-  await withEngine({ parallel: 2, kvKvBlocks: 4, contextTokens: 128 }, async (engine) => {
+  await withEngine({ parallel: 2, kvBlocks: 4, contextTokens: 128 }, async (engine) => {
     const evaluation = engine.evaluate(promptOf(100));
     await evaluation.next();
     const answer = collect(engine.generate(request));
@@ -108,7 +108,7 @@ Deno.test("a request whose KV blocks an evaluation holds waits without keeping a
 Deno.test("one that waits for an evaluation's KV blocks can be cancelled, and those behind it go on", async () => {
   const small = asking(promptOf(10, 3), 5);
   const [expected] = await alone([small]);
-  await withEngine({ parallel: 2, kvKvBlocks: 4, contextTokens: 128 }, async (engine) => {
+  await withEngine({ parallel: 2, kvBlocks: 4, contextTokens: 128 }, async (engine) => {
     const evaluation = engine.evaluate(promptOf(70));
     await evaluation.next();
     const large = engine.generate(asking(promptOf(60), 30));

@@ -160,7 +160,7 @@ Deno.test("a seed's streams sample other tokens, the same in each run; a seed ma
 
 Deno.test("one call at a time uses the device, and what needs it waits its turn", async () => {
   // Sequences give way, come back and share a KV block, beside evaluations and work of one's own.
-  await withEngine({ parallel: 4, kvKvBlocks: 8, hostCacheBytes: 2 ** 20 }, async (engine) => {
+  await withEngine({ parallel: 4, kvBlocks: 8, hostCacheBytes: 2 ** 20 }, async (engine) => {
     const { program, cache } = cardOf(engine);
     let busy = 0;
     const calls: Record<string, number> = {};
@@ -258,7 +258,7 @@ Deno.test("a sequence goes from waiting to prefilling to decoding, and is gone w
 });
 
 Deno.test("closing ends an evaluation that is between two steps, and those who waited for its KV blocks go on", async () => {
-  const engine = await Engine.load(GOLDEN, { device: BACKEND, threads: 1, kvKvBlocks: 4 });
+  const engine = await Engine.load(GOLDEN, { device: BACKEND, threads: 1, kvBlocks: 4 });
   const evaluation = engine.evaluate(promptOf(100));
   await evaluation.next();
   const answer = collect(engine.generate(asking(promptOf(30), 5)));

@@ -53,7 +53,7 @@ Deno.test("an answer by all samplers is the same alone, beside others, and after
     return all;
   });
   for (const { tokens } of alone) assertEquals(tokens.length, 60);
-  await withEngine({ parallel: 4, kvKvBlocks: 7, hostCacheBytes: 0 }, async (engine) => {
+  await withEngine({ parallel: 4, kvBlocks: 7, hostCacheBytes: 0 }, async (engine) => {
     assertEquals(await answers(engine, requests), alone);
     assert(engine.status().recomputations > 0, "nobody was computed again");
   });

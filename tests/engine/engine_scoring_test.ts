@@ -38,7 +38,7 @@ Deno.test("scores are bit for bit the same alone, beside others, and after givin
     { parallel: 4 },
     async (engine) => (await engine.score(tokens, { topLogprobs: 2 }).result),
   );
-  await withEngine({ parallel: 4, kvKvBlocks: 6 }, async (engine) => {
+  await withEngine({ parallel: 4, kvBlocks: 6 }, async (engine) => {
     const others = [1, 2, 3].map((seed) =>
       collect(engine.generate(asking(promptOf(20, seed), 90)))
     );

@@ -72,7 +72,7 @@ async function both(
   options: EngineOptions & { path?: string },
   requests: readonly GenerateRequest[] = REQUESTS,
 ) {
-  const roomy = { ...options, kvKvBlocks: undefined, stateSlots: undefined };
+  const roomy = { ...options, kvBlocks: undefined, stateSlots: undefined };
   const [alone, slow] = await withEngine(roomy, async (engine) => {
     const answers = await answersOf(
       engine,
@@ -117,7 +117,7 @@ for (const [name, path] of MODELS) {
 
   Deno.test(`${name} says the same when it gives way in the midst of certain tokens`, async () => {
     for (const hostCacheBytes of [0, 2 ** 24]) {
-      const few = { kvKvBlocks: 6, stateSlots: 1, hostCacheBytes };
+      const few = { kvBlocks: 6, stateSlots: 1, hostCacheBytes };
       const { status } = await both({ path, parallel: 6, contextTokens: 128, ...few });
       const attends = path !== golden("mamba2");
       assertEquals(status.preemptions > 0, attends, "who gave way");

@@ -118,7 +118,7 @@ Deno.test("an answer that gave way to others and came back goes on in its gramma
   }));
   const roomy = await withEngine({ parallel: 4 }, (engine) => answersOf(engine, requests));
   for (const hostCacheBytes of [0, 2 ** 24]) {
-    await withEngine({ parallel: 4, kvKvBlocks: 6, hostCacheBytes }, async (engine) => {
+    await withEngine({ parallel: 4, kvBlocks: 6, hostCacheBytes }, async (engine) => {
       assertEquals(await answersOf(engine, requests), roomy);
       assert(engine.status().preemptions > 0, "nobody gave way");
     });

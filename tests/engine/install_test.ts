@@ -141,7 +141,7 @@ Deno.test({
   name: "a server that runs while m40 is updated finds its libraries still, and is to be restarted",
   ignore,
   async fn() {
-    // Opens a library beside itself when it is told to, as m40 does when a model is loaded anew.
+    // Opens a library beside itself when it is told to, as m40 does when a model is loaded again.
     const server = programOf("1.0.0").replace(
       "#!/bin/sh\n",
       `#!/bin/bash\nif [ "$1" = serve ]; then cd "$(dirname "$0")"; echo up; read -r; cat libm40_cpu.so; exit; fi\n`,

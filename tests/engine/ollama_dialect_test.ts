@@ -16,7 +16,7 @@ async function logitsOf(path: string) {
   const warnings: string[] = [];
   const engine = await Engine.load(path, {
     ...{ device: BACKEND, executor: EXECUTOR, kvType: "f32", logitsOutputs: 7 },
-    ...{ contextTokens: 64, kvKvBlocks: 4, onWarning: (one) => warnings.push(one) },
+    ...{ contextTokens: 64, kvBlocks: 4, onWarning: (one) => warnings.push(one) },
   });
   const rows: Float32Array[] = [];
   try {

@@ -37,7 +37,7 @@ Deno.test("rows on two and three devices: all answers have the bits of one devic
   );
   assert(alone.every(({ tokens, error }) => tokens.length >= 12 && error === undefined));
   for (const count of [2, 3]) {
-    const few = { ...ROWS, contextTokens: 128, parallel: 4, kvKvBlocks: 4 };
+    const few = { ...ROWS, contextTokens: 128, parallel: 4, kvBlocks: 4 };
     await withCards(MODEL, count, few, async (engine) => {
       assertEquals(engine.cards.map(({ layers }) => layers), new Array(count).fill(undefined));
       const shares = engine.cards.map(({ rowShare }) => rowShare!);
@@ -71,7 +71,7 @@ Deno.test("rows on two devices: who decodes goes from step to step in runs, whic
 });
 
 Deno.test("rows on two devices: each has its part of the weights and of the KV cache, and no more", async () => {
-  const options = { contextTokens: 128, parallel: 2, kvKvBlocks: 8 };
+  const options = { contextTokens: 128, parallel: 2, kvBlocks: 8 };
   const { weightBytes, cacheBytes } = await withCards(
     MODEL,
     1,

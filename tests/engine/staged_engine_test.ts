@@ -27,7 +27,7 @@ const REQUESTS: readonly GenerateRequest[] = [30, 60, 70, 9, 20].map((length, i)
 /** Each is alone: nobody else is in the batch. */
 const ONE: EngineOptions = { contextTokens: 128, parallel: 1 };
 /** KV blocks for a sequence or two, so that some give way. */
-const FEW: EngineOptions = { contextTokens: 128, parallel: 4, kvKvBlocks: 4, stateSlots: 5 };
+const FEW: EngineOptions = { contextTokens: 128, parallel: 4, kvBlocks: 4, stateSlots: 5 };
 
 for (const name of MODELS) {
   Deno.test(`${name} on several devices answers what it does on one`, async () => {

@@ -18,7 +18,7 @@ async function suppressing<T>(ids: readonly number[], work: (engine: Engine) => 
     if (ids.length > 0) file.set(KEY, arrayEntry("int32", ids));
     await file.write(path);
     const engine = await Engine.load(path, {
-      ...{ device: BACKEND, executor: EXECUTOR, contextTokens: 128, kvKvBlocks: 8, parallel: 2 },
+      ...{ device: BACKEND, executor: EXECUTOR, contextTokens: 128, kvBlocks: 8, parallel: 2 },
     });
     try {
       return await work(engine);

@@ -28,7 +28,7 @@ Deno.test("a KV cache that is far too small changes nobody's tokens, with and wi
   for (const hostCacheBytes of [0, 2 ** 20]) {
     await withModel(
       MODEL,
-      { parallel: 12, maxQueue: 64, kvKvBlocks: 6, hostCacheBytes },
+      { parallel: 12, maxQueue: 64, kvBlocks: 6, hostCacheBytes },
       async (engine) => {
         const among = await Promise.all(
           alone.map((_, i) => tokensOf(engine, request(i, BATCHED_TOKENS))),
@@ -85,5 +85,5 @@ Deno.test("n answers to one prompt compute it once, and each is what it would be
 const STRESS_REQUESTS = Number(Deno.env.get("M40_STRESS_REQUESTS") ?? 600);
 
 Deno.test(`${STRESS_REQUESTS} requests with random ends lose no KV block, and no token is lost or sent twice`, async () => {
-  await stress(MODEL, STRESS_REQUESTS, { kvKvBlocks: 6, hostCacheBytes: 8 * 2 ** 10 });
+  await stress(MODEL, STRESS_REQUESTS, { kvBlocks: 6, hostCacheBytes: 8 * 2 ** 10 });
 });

@@ -37,7 +37,7 @@ for (const [i, name] of NAMES.entries()) {
       const engine = await Engine.load(path, {
         ...{ device: BACKEND, executor: EXECUTOR },
         // All of a device's memory, which a plan would take otherwise, is seldom free during other tests.
-        ...{ kvType, logitsOutputs: 7, contextTokens: 128, kvKvBlocks: 8 },
+        ...{ kvType, logitsOutputs: 7, contextTokens: 128, kvBlocks: 8 },
       });
       try {
         assertLess(await logitsError(engine, golden), tolerance);

@@ -125,7 +125,7 @@ if (BACKEND === "cpu") {
     const options = {
       parallel: 8,
       maxQueue: 64,
-      kvKvBlocks: 4,
+      kvBlocks: 4,
       contextTokens: 128,
       hostCacheBytes: 2 ** 20,
     };

@@ -45,7 +45,7 @@ for (const model of MODELS) {
   Deno.test(`${model}: requests get the tokens that each gets alone, with too few KV blocks and slots, with and without host memory`, async () => {
     const alone = await answersAlone(model, 24, 40);
     for (const hostCacheBytes of [0, 2 ** 22]) {
-      const few = { kvKvBlocks: 6, stateSlots: 1, contextTokens: 128, hostCacheBytes };
+      const few = { kvBlocks: 6, stateSlots: 1, contextTokens: 128, hostCacheBytes };
       await withModel(model, { parallel: 8, maxQueue: 64, ...few }, async (engine) => {
         assertEquals(engine.plan.slots, 9);
         const among = await Promise.all(alone.map((_, i) => tokensOf(engine, request(i, 40))));
@@ -164,6 +164,6 @@ Deno.test("a disk cache is refused to a model without attention, saying why, and
 const STRESS_REQUESTS = Number(Deno.env.get("M40_STRESS_REQUESTS") ?? 200);
 
 Deno.test(`${STRESS_REQUESTS} requests with random ends to a model with states lose no KV block, slot or token`, async () => {
-  const few = { kvKvBlocks: 6, stateSlots: 16, contextTokens: 128, hostCacheBytes: 2 ** 17 };
+  const few = { kvBlocks: 6, stateSlots: 16, contextTokens: 128, hostCacheBytes: 2 ** 17 };
   await stress(MODEL, STRESS_REQUESTS, few);
 });

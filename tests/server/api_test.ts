@@ -50,7 +50,7 @@ function ask(server: TestServer, { method, path }: Operation, more = {}): Promis
 
 Deno.test("every answer and every event is as /openapi.json says, no field more", async () => {
   using file = await byteLevelModel();
-  await using server = await startServer({ path: file.path, engine: { kvKvBlocks: 64 } });
+  await using server = await startServer({ path: file.path, engine: { kvBlocks: 64 } });
   for (const operation of OPERATIONS) {
     const { path, answer, events } = operation;
     // There is one permanent model; tests/server/models_test.ts has others.

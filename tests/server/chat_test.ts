@@ -246,7 +246,7 @@ Deno.test("a null counts as absent in a chat, and fields without effect are let 
 
 Deno.test("a byte-level model chats; what its users write never is a control token", async () => {
   using file = await byteLevelModel();
-  await using server = await startServer({ path: file.path, engine: { kvKvBlocks: 64 } });
+  await using server = await startServer({ path: file.path, engine: { kvBlocks: 64 } });
   const { tokenizer } = server.engine;
   const template = async (content: string) => {
     const messages = [{ role: "user", content }];

@@ -204,7 +204,7 @@ Deno.test("a deadline ends the scoring of a prompt, and a drain does", async () 
 });
 
 Deno.test("a prompt is scored where the KV cache is full and places are taken: it waits, and others go on", async () => {
-  await using server = await startServer({ engine: { parallel: 2, kvKvBlocks: 5 } });
+  await using server = await startServer({ engine: { parallel: 2, kvBlocks: 5 } });
   const prompt = promptOf(60);
   const asked = { prompt, max_tokens: 4, logprobs: 0, echo: true, ...NO_END };
   const alone = await complete(server, asked);

@@ -76,7 +76,7 @@ Deno.test("a client that hangs up on several answers before they begin leaves no
 });
 
 Deno.test("a request that needs pages which somebody else holds waits, and the server answers meanwhile", async () => {
-  await using server = await startServer({ engine: { ...ENGINE, kvKvBlocks: 4 } });
+  await using server = await startServer({ engine: { ...ENGINE, kvBlocks: 4 } });
   const evaluation = server.engine.evaluate(promptOf(100));
   await evaluation.next();
   const answer = textOf(server.post("/v1/completions", bodyOf(promptOf(50), 10)));

@@ -149,7 +149,7 @@ Deno.test("no choice of a seed is drawn like a choice of another seed; the first
 Deno.test("what a request does not say is as the model's file recommends, in every route", async () => {
   const recommended = [["general.sampling.temp", entry("float32", 0)]] as const;
   using file = await byteLevelModel(1, recommended);
-  await using server = await startServer({ path: file.path, engine: { kvKvBlocks: 64 } });
+  await using server = await startServer({ path: file.path, engine: { kvBlocks: 64 } });
   const messages = [{ role: "user", content: "Hello" }];
   const routes: [string, Record<string, unknown>][] = [
     ["/v1/completions", { prompt: "Hello", max_tokens: 12 }],

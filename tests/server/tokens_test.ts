@@ -172,7 +172,7 @@ Deno.test("a conversation is rendered with the template of the file that it name
     entry("string", "named {{ messages[0].content }}"),
   ] as const;
   using file = await byteLevelModel(1, [named]);
-  await using server = await startServer({ path: file.path, engine: { kvKvBlocks: 64 } });
+  await using server = await startServer({ path: file.path, engine: { kvBlocks: 64 } });
   const messages = [{ role: "user", content: "Hello" }];
   const { prompt } = await post(server, "/apply-template", { messages, chat_template: "tool_use" });
   assertEquals(prompt, "named Hello");
@@ -188,7 +188,7 @@ async function startInfill(file: ModelFile, more: Parameters<typeof startServer>
   return await startServer({
     ...more,
     path: file.path,
-    engine: { kvKvBlocks: 128, ...more.engine },
+    engine: { kvBlocks: 128, ...more.engine },
   });
 }
 
@@ -266,7 +266,7 @@ Deno.test("/infill says what ended it: the model or a stop string", async () => 
 
 Deno.test("/infill keeps what is nearest to the gap where the context has no room for all", async () => {
   using file = await byteLevelModel();
-  await using server = await startInfill(file, { engine: { contextTokens: 256, kvKvBlocks: 32 } });
+  await using server = await startInfill(file, { engine: { contextTokens: 256, kvBlocks: 32 } });
   const before = Array.from({ length: 400 }, (_, i) => `a${i}`).join("\n");
   const after = Array.from({ length: 400 }, (_, i) => `z${i}`).join("\n");
   const body = {

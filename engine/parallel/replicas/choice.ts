@@ -7,25 +7,25 @@ const SEQUENCE_TOKENS = 64;
 export interface ReplicaOffer extends SchedulerOffer {
   /** Tokens of prompts that its next step computes at most. */
   readonly promptBudget: number;
-  /** Whether somebody who came earlier waits for it: it is nobody's before that one has begun there. */
+  /** Whether an earlier sequence waits for it: no later one may begin there before. */
   readonly isAwaited: boolean;
 }
 
 /** Where a request goes. */
 export interface ReplicaChoice {
-  /** The replica's place among those that were given. */
+  /** The replica's index in the given list. */
   readonly index: number;
   /** Whether it begins there with the next step; else it waits, for it or for another that is better then. */
   readonly begins: boolean;
 }
 
 /**
- * Chooses a replica for a request: of those with room for it the one where the fewest tokens are to be computed until
- * its prompt is, those of others and its own that are not in the KV cache there. So it goes where its beginning lies,
- * unless that replica has so much more to do than another that the other computes all of the prompt sooner.
+ * Chooses a replica for a request: of those with room, the one with the fewest tokens to compute before its prompt is
+ * done. These are the tokens of other sequences and its own that are not cached there. So it goes to the replica with
+ * its cached prefix, unless another computes the whole prompt sooner.
  *
- * Where it would not be in the next step, it waits, for its beginning alone: else it goes where it begins at once. What a
- * replica that is awaited has to compute gets less with every step, as nobody new begins there, so that this ends.
+ * It waits for that replica where it cannot begin with the next step. Without a cached prefix, it begins where it can
+ * begin at once. No new sequence begins on an awaited replica, so the wait ends.
  *
  * @param promptTokens Tokens of its prompt.
  * @returns undefined where none has room.

@@ -10,7 +10,7 @@ import {
   type Shared,
 } from "../../loading/mod.ts";
 
-/** Devices that are open for a copy of a model each. Either {@link place} these or {@link close} the devices. */
+/** Open devices for one copy of a model each. Either {@link place} these or {@link close} the devices. */
 export interface PlannedReplicas {
   /** Tokens that a sequence may have on any of them. */
   readonly contextTokens: number;
@@ -113,7 +113,7 @@ async function placeAll(
   throw failed.reason;
 }
 
-/** Has what goes wrong on a device told with its name. */
+/** Adds the device's name to its errors. */
 async function named<T>(name: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -123,7 +123,7 @@ async function named<T>(name: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Names that tell devices apart: the CPU may be there more than once. */
+/** Names that tell devices apart: the CPU may be listed more than once. */
 function calledApart(devices: readonly string[]): string[] {
   return devices.map((name, i) => {
     const before = devices.slice(0, i).filter((one) => one === name).length;

@@ -24,12 +24,12 @@ const FETCH_BYTES = 128 * 2 ** 20;
 const SAVE_BYTES = 16 * 2 ** 20;
 /** No more KV blocks at a time, so that few files are open. */
 const MOST_DISK_KV_BLOCKS = 64;
-/** Shorter beginnings of prompts, in KV blocks of tokens, are computed sooner than read. */
+/** Shorter prefixes, in KV blocks of tokens, are computed sooner than read from disk. */
 const LEAST_DISK_KV_BLOCKS = 8;
 /** How long KV blocks may be written to disk when the engine is closed. */
 const FLUSH_MS = 10_000;
 
-/** What of a replica is told, and what it is called where there are others. */
+/** The callbacks of a replica, and its name where there are several. */
 export type ReplicaOptions = Pick<SchedulerOptions, "name" | "onChange" | "onLoss">;
 
 /** What a replica does, and has done. */
@@ -41,7 +41,7 @@ export class Replica {
   readonly kvBlockManager: KvBlockManager;
   readonly scheduler: Scheduler;
   readonly evaluations: Evaluations;
-  /** Steps with the copies of their KV blocks; and, alone, work of somebody's own, in the order of their asking. */
+  /** Steps with the copies of their KV blocks, or exclusive work, in the order of asking. */
   readonly lock = new DeviceLock();
   private readonly disk?: DiskKvBlocks;
   private readonly pacer?: Pacer;
@@ -185,7 +185,7 @@ export class Replica {
     };
   }
 
-  /** What its cards tell of their memory, temperature, power and clocks. */
+  /** The memory, temperature, power and clocks of its cards. */
   deviceStates(): Promise<DeviceState[]> {
     return Promise.all(this.cards.map((card) => card.state()));
   }

@@ -9,12 +9,12 @@ import { chooseReplica } from "./choice.ts";
 import { type QueueMember, Waiting, waitingGroups } from "./waiting.ts";
 
 /**
- * The one queue before several replicas. A sequence waits here until a replica computes it with its next step, so
- * that nobody waits behind others while another replica could begin; {@link chooseReplica} says where it goes.
- * First come, first served: where somebody waits for a replica, or for room on any, nobody who came later begins there.
+ * The queue before several replicas. A sequence waits here until a replica can compute it with its next step, so that
+ * it never waits behind others while another replica is free. {@link chooseReplica} chooses the replica. First come,
+ * first served: while a sequence waits for a replica, or for room on any, no later one begins there.
  *
- * What was given to a replica that is lost comes back to its place in the queue, once: who has a hand in the loss
- * of two replicas ends with the second.
+ * Sequences of a lost replica return to the front of the queue, once: one that takes part in the loss of two replicas
+ * ends with the second.
  */
 export class ReplicaQueue implements SequenceQueue {
   private readonly members = new Set<QueueMember>();
@@ -30,7 +30,7 @@ export class ReplicaQueue implements SequenceQueue {
 
   /**
    * @param maxWaiting Sequences that may wait.
-   * @param onListenerError Told what a listener threw when it was told of the end.
+   * @param onListenerError Receives what a listener threw at its end.
    */
   constructor(
     private readonly maxWaiting: number,
@@ -38,7 +38,7 @@ export class ReplicaQueue implements SequenceQueue {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** Why nobody is served any more: the last replica was lost. */
+  /** The error of the last replica's loss, once none is left. */
   get failed(): M40Error | undefined {
     return this.failure;
   }
@@ -48,7 +48,7 @@ export class ReplicaQueue implements SequenceQueue {
     return this.waiting.flatMap(({ sequences }) => sequences);
   }
 
-  /** A replica is there. */
+  /** A replica is ready. */
   join(member: QueueMember): void {
     this.members.add(member);
     this.notice();
@@ -85,7 +85,7 @@ export class ReplicaQueue implements SequenceQueue {
     this.notice();
   }
 
-  /** Something has changed that may let somebody begin: it is looked at once for all that happens together. */
+  /** Something has changed that may let a sequence begin. Simultaneous changes are handled together. */
   notice(): void {
     if (this.pumps) return;
     this.pumps = true;
@@ -132,7 +132,7 @@ export class ReplicaQueue implements SequenceQueue {
     return this.waiting.reduce((sum, { sequences }) => sum + sequences.length, 0);
   }
 
-  /** Gives those who wait to replicas, as far as these begin with them. */
+  /** Gives waiting sequences to replicas that can begin with them. */
   private pump(): void {
     this.dropOver();
     if (this.waiting.length > 0) this.findLosses();
@@ -172,7 +172,7 @@ export class ReplicaQueue implements SequenceQueue {
     this.waiting.splice(this.waiting.indexOf(waits), 1);
     for (const sequence of sequences) {
       this.owners.set(sequence, member);
-      // Found already; it is brought up to date when it is let in.
+      // Found already; it is updated when the sequence is admitted.
       if (!sequence.computesAll) sequence.match = waits.match(member.scheduler);
     }
     member.scheduler.take(sequences);

@@ -14,7 +14,7 @@ import { countedBy, diskOf, NOTHING, sumOf } from "./sum.ts";
 /** A device and the replica that it has, as long as it has one. */
 interface Place {
   readonly name: string;
-  /** As it was when the model was there last. */
+  /** The last status of the loaded model. */
   card: Pick<EngineCard, "device" | "memory">;
   readonly again: (signal: AbortSignal) => Promise<PlacedModel>;
   replica?: Replica;
@@ -35,7 +35,7 @@ export class Replicas {
   /** What replicas have counted that are gone. */
   private past = NOTHING;
   private missedKvBlocks = 0;
-  /** KV blocks on disk: those who compute the same bits share them. */
+  /** KV blocks on disk, shared by replicas that compute the same bits. */
   private readonly stores = new Set<KvBlockStore>();
 
   /**
@@ -67,7 +67,7 @@ export class Replicas {
     }
   }
 
-  /** The cards of those that are there. */
+  /** The cards of the replicas that are ready. */
   get cards(): readonly EngineCard[] {
     return this.there.flatMap(({ cards }) => cards);
   }
@@ -96,7 +96,7 @@ export class Replicas {
   status(): ReplicaStatus {
     const { behind, there, past } = this;
     if (behind === undefined) return there[0].status();
-    // It may be lost while nothing is computed: who asks finds out.
+    // An idle replica may be lost; the next call shows it.
     behind.findLosses();
     const each = this.there.map((one) => one.status());
     const sum = sumOf([...each, past]);
@@ -164,7 +164,7 @@ export class Replicas {
     this.behind!.join(replica);
   }
 
-  /** A replica is lost: the others take over what it had to do, and it is loaded anew. */
+  /** A replica is lost: the others take over its sequences, and it is loaded again. */
   private lose(place: Place, replica: Replica, loss: SchedulerLoss): void {
     const behind = this.behind!;
     behind.lose(replica, loss);
@@ -172,7 +172,7 @@ export class Replicas {
     place.losses++;
     place.state = "lost";
     place.reason = message;
-    // The last one stays, for who asks what has become of them all.
+    // The last one stays, because its error answers later requests.
     if (behind.failed !== undefined) return void this.revival.close();
     place.replica = undefined;
     const status = replica.status();
@@ -180,7 +180,7 @@ export class Replicas {
     this.missedKvBlocks += status.disk?.missedKvBlocks ?? 0;
     const { length } = this.there;
     this.onReplica(
-      `A replica was lost, ${message}. ${length} of ${this.places.length} go on; it is loaded anew.`,
+      `A replica was lost, ${message}. ${length} of ${this.places.length} go on; it is loaded again.`,
     );
     this.revival.begin({
       name: place.name,
@@ -198,7 +198,7 @@ export class Replicas {
       onAttempt: (failed) => this.noteAttempt(place, failed),
       onReady: (replica) => {
         this.putIn(place, replica);
-        this.onReplica(`The replica on ${place.name} is there again.`);
+        this.onReplica(`The replica on ${place.name} is ready again.`);
       },
     });
   }

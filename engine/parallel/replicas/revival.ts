@@ -10,16 +10,16 @@ export interface Lost<T> {
   readonly error: M40Error;
   /** What is left of it. */
   readonly remains: { close(): Promise<void> };
-  /** Loads it anew; fails soon where that is not wanted any more. */
+  /** Loads it again; fails soon where that is no longer wanted. */
   readonly load: (signal: AbortSignal) => Promise<T>;
-  /** It is there again. */
+  /** It is ready again. */
   readonly onReady: (loaded: T) => void;
   /** An attempt begins, or has failed. */
   readonly onAttempt: (failed?: M40Error) => void;
 }
 
 /**
- * Loads anew what was lost, in the background: at once, then again and again until it succeeds, with the rests that
+ * Loads lost replicas again, in the background: at once, then repeatedly until it succeeds, with the pauses that
  * {@link Failures} demand.
  */
 export class Revival<T extends { close(): Promise<void> }> {

@@ -3,21 +3,21 @@ import type { Match, Scheduler, Sequence } from "../../scheduler/mod.ts";
 
 /** A replica as the queue before all of them sees it. */
 export interface QueueMember {
-  /** Its device's name; who is there again after a loss has the same. */
+  /** Its device's name; a replica that was loaded again keeps it. */
   readonly name: string;
   readonly scheduler: Scheduler;
   /** Cards of one kind compute the same bits. */
   readonly kind: string;
   /** Sequences that run at the same time. */
   readonly maxRunning: number;
-  /** How it was lost, where it was and no step has told yet. */
+  /** The error of its loss, before a step has reported it. */
   readonly loss: M40Error | undefined;
 }
 
 /** Sequences that wait together for a replica: one, or those with the same prompt, of which the first leads the others. */
 export class Waiting {
   readonly sequences: Sequence[];
-  /** Their place in the queue. */
+  /** Their position in the queue. */
   readonly arrival: number;
   /** What was found of their prompt, by replica. A scheduler keeps the one that it gets. */
   private readonly matches = new Map<Scheduler, Match>();
@@ -32,8 +32,8 @@ export class Waiting {
   }
 
   /**
-   * Whether a replica can compute them. What has begun goes on with the same bits, so on a card of the same kind; and what
-   * was on a card that was lost is not given to it again, though it be back: it may not last.
+   * Whether a replica can compute them. Sequences that have begun need a card of the same kind, for the same bits. A
+   * sequence of a lost card does not return to that card, even if it is ready again: it may not last.
    */
   suits({ name, kind, scheduler }: QueueMember): boolean {
     if (this.lost?.name === name || this.lost?.hasBegun && this.lost.kind !== kind) return false;
@@ -47,7 +47,7 @@ export class Waiting {
     return match;
   }
 
-  /** One of them waits no longer; if it led the others, the next of them does, and one that is alone leads nobody. */
+  /** One of them waits no longer. If it led the others, the next one leads them; a lone one has no followers. */
   drop(sequence: Sequence): void {
     const place = this.sequences.indexOf(sequence);
     if (place < 0) return;

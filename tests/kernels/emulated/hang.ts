@@ -145,7 +145,7 @@ Deno.test(
       await assertRejects(
         () => server.engine.deviceState(),
         Error,
-        "the driver has not told the device's state in 3 s",
+        "the driver has not reported the device's state in 3 s",
       );
     });
   },

@@ -93,7 +93,7 @@ for (const golden of GOLDENS) {
     const engine = await Engine.load(pathOf(golden), {
       device: "emulated",
       parallel: 6,
-      kvKvBlocks: 6,
+      kvBlocks: 6,
     });
     try {
       const loaded = countAllocations();

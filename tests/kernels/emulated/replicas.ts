@@ -42,7 +42,7 @@ Deno.test("each card has all of the model, answers alike, and has all of its mem
   await withEnvironment({ ...TWO, M40_EMULATION_MEMORY_BYTES: "400000000,500000000" }, async () => {
     const expected = await alone();
     const before = await freeBytes();
-    const engine = await Engine.load(GOLDEN, { ...OPTIONS, kvKvBlocks: 12 });
+    const engine = await Engine.load(GOLDEN, { ...OPTIONS, kvBlocks: 12 });
     const taken = (await freeBytes()).map((bytes, card) => before[card] - bytes);
     assertEquals(taken, engine.cards.map(({ memory }) => memory.totalBytes));
     assertEquals(engine.plan.totalBytes, taken[0] + taken[1]);
@@ -107,7 +107,7 @@ for (const [title, variables, reason] of FAULTS) {
       const losses = () => engine.replicas![1].losses;
       // It comes back in between, and may be given more before all are answered.
       while (losses() < 3) {
-        await until(() => replicasOf(engine).length === 2, "it is there again");
+        await until(() => replicasOf(engine).length === 2, "it is ready again");
         const before = losses();
         assertEquals(await answersTo(engine, REQUESTS), expected);
         assert(losses() > before);
@@ -146,7 +146,7 @@ Deno.test("a card that has no memory any more when it is to come back stays away
 });
 
 // The last: it puts the emulated library in the GPU's library's place.
-Deno.test("m40 serve --replicas says what is on each card, when one is lost, and when it is there again", async () => {
+Deno.test("m40 serve --replicas says what is on each card, when one is lost, and when it is ready again", async () => {
   await takeEmulatedForCuda();
   await using home = await Home.make();
   const env = {
@@ -185,6 +185,6 @@ Deno.test("m40 serve --replicas says what is on each card, when one is lost, and
   assertEquals((await child.status).code, 0);
   assertMatch(
     await errors,
-    /^A replica was lost, (cuda:\d): .*signal 9.* 1 of 2 go on; it is loaded anew\.\nThe replica on \1 is there again\.\n$/,
+    /^A replica was lost, (cuda:\d): .*signal 9.* 1 of 2 go on; it is loaded again\.\nThe replica on \1 is ready again\.\n$/,
   );
 });

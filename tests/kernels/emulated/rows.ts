@@ -17,7 +17,7 @@ addEventListener("unload", () => Deno.removeSync(folder, { recursive: true }));
 
 const TWO = { M40_EMULATION_DEVICES: "2" };
 const OPTIONS: EngineOptions = {
-  ...{ device: "emulated:0,1", contextTokens: 128, parallel: 2, kvKvBlocks: 16 },
+  ...{ device: "emulated:0,1", contextTokens: 128, parallel: 2, kvBlocks: 16 },
   split: "rows",
 };
 

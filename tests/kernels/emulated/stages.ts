@@ -28,7 +28,7 @@ Deno.test("weights, cache and buffers of a part are on its card alone; unloading
     const before = await freeBytes();
     assertEquals(before, [4e8, 5e8]);
     for (let i = 0; i < 3; i++) {
-      const engine = await Engine.load(golden("gpt-oss"), { ...OPTIONS, kvKvBlocks: 40 });
+      const engine = await Engine.load(golden("gpt-oss"), { ...OPTIONS, kvBlocks: 40 });
       const taken = (await freeBytes()).map((bytes, card) => before[card] - bytes);
       const planned = engine.cards.map(({ memory }) => memory.totalBytes);
       assertEquals(taken, planned);
