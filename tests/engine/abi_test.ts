@@ -161,7 +161,7 @@ const WRONG: [from: string, to: string, message: RegExp][] = [
 
 for (const [from, to, message] of WRONG) {
   Deno.test(`a header with ${JSON.stringify(to)} for ${JSON.stringify(from)} is refused`, () => {
-    assertEquals(SMALL.split(from).length, 2, "it is there once");
+    assertEquals(SMALL.split(from).length, 2, "it occurs once");
     const error = assertThrows(() => abiFiles(SMALL.replace(from, to)), HeaderError);
     assertMatch(error.message, message);
   });

@@ -13,7 +13,7 @@ import {
   u32,
 } from "../fixtures/changed_model.ts";
 
-// What architectures whose layers have a state make of files that are changed.
+// How architectures with states read changed files.
 
 const WRONG: readonly Refusal[] = [
   ["qwen35", { metadata: { "ssm.inner_size": u32(66) } }, /66 does not divide into 4 heads/],

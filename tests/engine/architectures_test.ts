@@ -245,7 +245,7 @@ Deno.test("layers that predict further tokens are left out, and that is said", a
   assertEquals(notes, ["Its layers that predict further tokens (2 tensors) are not used."]);
 });
 
-Deno.test("a scale beside a weight multiplies its product, one of experts each expert's; one of inputs is left", async () => {
+Deno.test("a scale next to a weight multiplies its product, one of experts each expert's; one of inputs is left", async () => {
   const scales = {
     "blk.0.attn_k.scale": [1],
     "blk.0.ffn_up_exps.scale": [8],

@@ -101,7 +101,7 @@ Deno.test("m40 bench --profile: tables, and a flame graph; --flame alone is a mi
   assertMatch(alone.stderr, /--flame: wanted --profile with it/);
 });
 
-Deno.test("flame graph: boxes lie side by side and fill what they are of; names cannot leave their place", () => {
+Deno.test("flame graph: boxes lie side by side and fill what they are of; names cannot leave their box", () => {
   const operation = (
     index: number,
     layer: number | undefined,

@@ -3,8 +3,8 @@ import { Engine, type EngineOptions, type GenerateRequest } from "../../engine/m
 import { BACKEND } from "../fixtures/device_harness.ts";
 import { CONTEXT, WINDOW, writeWindowedModel } from "../fixtures/windowed_model.ts";
 
-// A model of which some layers look back at a window alone, by way of the whole engine: their KV blocks behind it
-// are given back, and nobody's tokens change for it.
+// A whole engine whose model has layers with windows: KV blocks behind windows are released, and no request's tokens
+// change.
 
 const FOLDER = await Deno.makeTempDir();
 const MODEL = await writeWindowedModel(FOLDER);
@@ -100,7 +100,7 @@ Deno.test("KV blocks behind the windows are given back, and tokens and logits ar
   });
 });
 
-Deno.test("the logits of a long text are those of one step, though windows pass over its beginning", async () => {
+Deno.test("the logits of a long text are those of one step, though windows pass over its start", async () => {
   const text = promptOf(SHORT_CONTEXT, 2);
   const evaluated = async (engine: Engine, tokens: readonly number[]) => {
     const rows: Uint32Array[] = [];
@@ -129,7 +129,7 @@ Deno.test("the logits of a long text are those of one step, though windows pass 
   });
 });
 
-Deno.test("requests of all lengths get the tokens that each gets alone, whoever else is served", async () => {
+Deno.test("requests of all lengths get the tokens that each gets alone, whatever else is served", async () => {
   const alone = await answersAlone(14, request);
   await withEngine({ parallel: 8, maxQueue: 64, contextTokens: CONTEXT }, async (engine) => {
     const among = await Promise.all(alone.map((_, i) => answerOf(engine, request(i))));
@@ -139,7 +139,7 @@ Deno.test("requests of all lengths get the tokens that each gets alone, whoever 
   });
 });
 
-Deno.test("a KV cache that is too small changes nobody's tokens, with and without host memory", async () => {
+Deno.test("a KV cache that is too small changes no request's tokens, with and without host memory", async () => {
   // They come in with little and grow.
   const growing = (i: number): GenerateRequest => ({
     ...request(i),
@@ -155,14 +155,14 @@ Deno.test("a KV cache that is too small changes nobody's tokens, with and withou
       assertEquals(among, alone);
       await engine.idle();
       const { preemptions, recomputations, usedKvBlocks, running } = engine.status();
-      assert(preemptions > 0, "nobody gave way");
+      assert(preemptions > 0, "no sequence was preempted");
       assertEquals(recomputations > 0, hostCacheBytes === 0);
       assertEquals([usedKvBlocks, running], [0, 0]);
     });
   }
 });
 
-Deno.test("a beginning is found again after its KV blocks fell behind the windows, and where a conversation goes on", async () => {
+Deno.test("a prefix is found again after its KV blocks fell behind the windows, and where a conversation goes on", async () => {
   await withEngine({ parallel: 2, contextTokens: CONTEXT }, async (engine) => {
     const prompt = promptOf(500, 7);
     const asked: GenerateRequest = { prompt, maxTokens: 120, sampling: { temperature: 0 } };
@@ -178,7 +178,7 @@ Deno.test("a beginning is found again after its KV blocks fell behind the window
     const conversation = [...prompt, ...first.tokens, ...promptOf(50, 8)];
     const next = await found({ ...asked, prompt: conversation });
     assertEquals(next.tokens, Math.floor((500 + first.tokens.length - 1) / KV_BLOCK) * KV_BLOCK);
-    // One that begins alike and parts early finds what there is in the midst of it.
+    // One with the same start that diverges early finds cached blocks inside it.
     const other = await found({ ...asked, prompt: [...prompt.slice(0, 200), ...promptOf(60, 9)] });
     assertEquals(other.tokens, 192);
     const fresh = await withEngine(
@@ -203,7 +203,7 @@ Deno.test("n answers to a prompt of many windows compute it once, each what it w
     for (let seed = 0; seed < 5; seed++) answers.push(await answerOf(engine, asked(seed)));
     return answers.map(({ tokens }) => tokens);
   });
-  // With two places, some come in when the first has left the end of the prompt far behind.
+  // With two slots, some are admitted when the first has left the end of the prompt far behind.
   for (const parallel of [2, 5]) {
     await withEngine({ parallel, contextTokens: CONTEXT }, async (engine) => {
       const generations = engine.generateAll(alone.map((_, seed) => asked(seed)));
@@ -231,7 +231,7 @@ const MODELS = {
 };
 
 for (const [name, groups] of Object.entries(MODELS)) {
-  Deno.test(`${name}: who gives way, shares a beginning or is far beyond its windows gets the tokens of a cache that keeps all`, async () => {
+  Deno.test(`${name}: a sequence that is preempted, shares a prefix or is far beyond its windows gets the tokens of a cache that keeps all`, async () => {
     const model = await writeWindowedModel(FOLDER, name);
     const asked = (i: number): GenerateRequest => ({
       prompt: [...promptOf(70, 0), ...promptOf(1 + 9 * i, 1 + i)],
@@ -257,7 +257,7 @@ for (const [name, groups] of Object.entries(MODELS)) {
   });
 }
 
-Deno.test("a latent cache: its KV blocks are shared, saved, restored and computed again, and nobody's tokens change", async () => {
+Deno.test("a latent cache: its KV blocks are shared, saved, restored and computed again, and no request's tokens change", async () => {
   const model = new URL("../data/golden/deepseek2.gguf", import.meta.url).pathname;
   const asked = (i: number): GenerateRequest => ({
     prompt: [...promptOf(70, i % 3), ...promptOf(1 + 5 * i, 1 + i)],

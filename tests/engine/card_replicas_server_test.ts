@@ -14,7 +14,7 @@ import { childrenOf, endOf } from "../fixtures/process_table.ts";
 import { MODEL, NO_END, startServer, type TestServer } from "../fixtures/server_fixture.ts";
 import { devicesOf } from "../fixtures/staged_engines.ts";
 
-// A server whose model is there once per device: what it tells of each, and what becomes of requests where one is lost.
+// A server whose model has a replica on each device: what it reports of each, and how requests end where one is lost.
 
 const OPTIONS = { contextTokens: 128, parallel: 3 };
 const BODY = { prompt: "Hello", max_tokens: 40, ...NO_END, temperature: 0.8 };
@@ -48,7 +48,7 @@ async function expected(count: number): Promise<string[]> {
   return texts;
 }
 
-Deno.test("a server with replicas answers as one with one device, and tells of each", async () => {
+Deno.test("a server with replicas answers as one with one device, and reports each", async () => {
   const alone = await expected(8);
   const engine = { device: devicesOf(2), replicas: true, parallel: 3 };
   // So long that what runs still does when it is looked at.
@@ -143,7 +143,7 @@ Deno.test("a replica is killed under load: every stream and answer comes to its 
   await endOf(killed);
 });
 
-Deno.test("a replica that does nothing and whose process has ended is noticed by who asks, or comes", async () => {
+Deno.test("a replica that does nothing and whose process has ended is noticed by a status call, or by a request", async () => {
   const engine = { device: devicesOf(2), replicas: true, deviceProcess: true, ...OPTIONS };
   await using server = await startServer({ engine });
   for (const index of [0, 1]) {
@@ -157,7 +157,7 @@ Deno.test("a replica that does nothing and whose process has ended is noticed by
   }
 });
 
-Deno.test("a replica that hangs holds up its own requests alone, and these go on elsewhere when that is found out", async () => {
+Deno.test("a replica that hangs holds up its own requests alone, and these migrate when that is found out", async () => {
   const [alone] = await expected(1);
   const engine = { device: devicesOf(2), replicas: true, ...OPTIONS };
   await using server = await startServer({ engine });

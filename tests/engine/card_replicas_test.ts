@@ -13,8 +13,8 @@ import { asking, collect, GOLDEN, promptOf } from "../fixtures/engine_fixture.ts
 import { answersTo } from "../fixtures/staged_engines.ts";
 import { writeWindowedModel } from "../fixtures/windowed_model.ts";
 
-// A model that is there once per device, behind one queue: the bits of one device, requests that go where their beginnings
-// lie and then where there is least to do, and a device that is lost.
+// A model with a replica on each device, behind one queue: the bits of one device; requests that go to their cached
+// prefix, else to the least work; and a lost device.
 
 const folder = await Deno.makeTempDir();
 /** The small model in a context of 1024 tokens. */
@@ -118,7 +118,7 @@ Deno.test("requests spread over idle replicas, and samples of one prompt stay to
   });
 });
 
-Deno.test("a conversation's next turn returns to the replica that has its beginning, whoever else is served", async () => {
+Deno.test("a conversation's next turn returns to the replica that has its prefix, whatever else is served", async () => {
   await withReplicas(MODEL, 2, OPTIONS, async (engine) => {
     const talks = Array.from({ length: 6 }, (_, i) => promptOf(80, 10 + i));
     const homes = new Map<number, number>();
@@ -160,7 +160,7 @@ Deno.test("more than may wait are refused, counted over all replicas", async () 
       engine.generate(asking(promptOf(9), 5));
     }, M40Error);
     assertEquals(error.code, "queue_full");
-    await until(() => engine.status().running === 4, "all places are taken");
+    await until(() => engine.status().running === 4, "all slots are taken");
     assertEquals(engine.status().waiting, 3);
     assertEquals(new Set(engine.slots().map(({ id }) => id)).size, 7);
     running[6].cancel();
@@ -182,7 +182,7 @@ Deno.test("a list that is none of several devices is refused", async () => {
   }
 });
 
-Deno.test("a replica's process is killed in the midst of load: nothing is lost or changed, and it comes back", async () => {
+Deno.test("a replica's process is killed under load: nothing is lost or changed, and it comes back", async () => {
   const asked = requests(24, 60);
   const one = await alone(asked);
   const said: string[] = [];
@@ -231,7 +231,7 @@ Deno.test("a replica whose file was replaced meanwhile is not loaded from the ot
       await Deno.rename(path + ".new", path);
       Deno.kill(processesOf(engine)[0], "SIGKILL");
       const isSaid = () => said.some((text) => text.includes("was replaced"));
-      // An idle device's loss is seen by who asks for its state.
+      // A status call notices the loss of an idle device.
       await until(() => engine.status() && isSaid(), "that is said");
       assertEquals(engine.replicas!.map(({ state }) => state === "ready"), [false, true]);
       assertEquals(await answersTo(engine, asked), before);

@@ -59,7 +59,7 @@ Deno.test("the demo model answers a conversation by its own template, and says w
     assert(/\bfox\b/.test(answer.text), answer.text);
     assertEquals(answer.usage?.reasoningTokens, 0);
     assertEquals(answer.usage?.cachedTokens, 0);
-    // The same beginning was computed already, but for the last token and what fills no KV block.
+    // The same prefix is cached, but for the last token and a KV block that is not full.
     const messages = [...QUESTION.messages, {
       role: "assistant" as const,
       content: answer.text,
@@ -101,7 +101,7 @@ Deno.test("a model without a template has no chat; one by name or text gives it 
   assertEquals(error.code, "invalid_request");
 });
 
-Deno.test("a budget ends reasoning in the engine, with several at once that give way to one another", async () => {
+Deno.test("a budget ends reasoning in the engine, with several at once that preempt one another", async () => {
   // So few KV blocks that sequences are computed again.
   const small = { parallel: 4, contextTokens: 160, kvBlocks: 6, hostCacheBytes: 0 };
   await withDemo({ chatTemplate: THINKING, ...small }, async (engine) => {
@@ -123,7 +123,7 @@ Deno.test("a budget ends reasoning in the engine, with several at once that give
       assert(thought <= budgets[i] + end + 2, `${thought} tokens of reasoning for ${budgets[i]}`);
       if (budgets[i] === 0) assertEquals(reasoning, "");
     }
-    assert(engine.status().preemptions > 0, "nobody gave way");
+    assert(engine.status().preemptions > 0, "no sequence was preempted");
   });
 });
 

@@ -54,7 +54,7 @@ Deno.test("the demo model's prompt has the tokens it was trained with, and its f
   });
 });
 
-Deno.test("the demo model's greedy story is the reference's, as far as single precision can tell", async () => {
+Deno.test("the demo model's greedy story is the reference's, within single precision", async () => {
   await withDemo({ kvType: "f32" }, async (engine) => {
     const { tokens } = await tell(engine);
     const unsure = reference.greedy_margins.findIndex((margin) => margin < 1e-3);
@@ -70,7 +70,7 @@ Deno.test("a story is longer than 150 tokens, comes to its end, and keeps its he
       const { text, tokens } = await tell(engine, seed);
       assertGreater(tokens.length, 150);
       assertLess(tokens.length, engine.contextTokens - reference.tokens.length);
-      // The hero is named more often than anyone else, from the first sentences to the last.
+      // The hero is the most frequent name, from the first sentences to the last.
       const names = [...text.matchAll(/(?<=[a-z,] )[A-Z][a-z]+/g)].map(([name]) => name);
       const counts = new Map<string, number>();
       for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);

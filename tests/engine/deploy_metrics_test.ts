@@ -12,7 +12,7 @@ function namesIn(promql: string): string[] {
   return [...new Set(promql.match(/\b(m40|vllm|process)[_:][a-zA-Z0-9_:]+/g))];
 }
 
-/** What a server tells of, a histogram by its three names, and the labels that there are. */
+/** The metrics of a server, a histogram by its three names, and the existing labels. */
 async function known(): Promise<{ metrics: Set<string>; labels: Set<string> }> {
   await using server = await startServer();
   await (await server.post("/v1/generate", { prompt: "a", max_tokens: 4 })).body?.cancel();
@@ -62,7 +62,7 @@ Deno.test("the endpoint picker of the Gateway API inference extension finds its 
   assertEquals(wanted.filter((name) => !metrics.has(name)), []);
 });
 
-Deno.test("curves of several cards are told apart, and how long they rested is shown", async () => {
+Deno.test("curves of several cards can be told apart, and their pauses are shown", async () => {
   const { panels } = JSON.parse(await Deno.readTextFile(DASHBOARD));
   const targets: { expr: string; legendFormat: string }[] = panels.flatMap((
     { targets }: { targets: [] },

@@ -126,7 +126,7 @@ Deno.test("a wrong M40_KERNELS is said, and no other library taken", async () =>
   }
 });
 
-Deno.test("a device that nobody knows is refused with what is", () => {
+Deno.test("an unknown device is refused with the known ones", () => {
   for (const name of ["gpu", "cuda:", "cuda:-1", "cuda:99999", "cpu:0"]) {
     const error = assertThrows(() => openDevice(name), M40Error);
     assertEquals(error.code, "invalid_request");

@@ -11,12 +11,12 @@ import {
   withEngine,
 } from "../fixtures/engine_fixture.ts";
 
-// The device in a process of its own: that nobody can tell by what is computed.
+// The device in a process of its own computes the same.
 
 /** What differs most in what goes over: caches of windows, experts, a latent cache, tied embeddings, states. */
 const MODELS = ["llama", "gpt-oss", "gemma3", "deepseek2", "mixtral-moe", "qwen35"];
 
-/** Of an answer; in the emulation a step takes as long as hundreds of them elsewhere. */
+/** Of an answer; a step of the emulation takes as long as hundreds on other devices. */
 const MAX_TOKENS = BACKEND === "emulated" ? 8 : 24;
 
 const folder = new URL("../data/golden/", import.meta.url);
@@ -53,7 +53,7 @@ for (const name of MODELS) {
   });
 }
 
-Deno.test("KV blocks that gave way come back bit for bit through memory that both processes have", async () => {
+Deno.test("swapped KV blocks come back bit for bit through memory that both processes have", async () => {
   const small = { parallel: 4, kvBlocks: 6, contextTokens: 128 };
   const run = (options: EngineOptions) =>
     withEngine({ ...small, ...options }, async (engine) => {
@@ -64,7 +64,7 @@ Deno.test("KV blocks that gave way come back bit for bit through memory that bot
   const expected = await run({});
   const { answered, preemptions } = await run({ deviceProcess: true });
   assertEquals(answered, expected.answered);
-  assert(preemptions > 0, "nothing gave way");
+  assert(preemptions > 0, "no sequence was preempted");
 });
 
 Deno.test("what the library refuses in its process is refused here, with its code and its words", async () => {

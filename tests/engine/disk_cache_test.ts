@@ -6,7 +6,7 @@ import { type Engine, type EngineOptions, readGguf } from "../../engine/mod.ts";
 import { type Answer, asking, collect, promptOf, withEngine } from "../fixtures/engine_fixture.ts";
 import { writeWindowedModel } from "../fixtures/windowed_model.ts";
 
-// Prompts that outlive the engine: their KV blocks come back from disk bit for bit, or are computed anew.
+// Prompts that outlive the engine: their KV blocks come back from disk bit for bit, or are recomputed.
 
 const KV_BLOCK = 32;
 const CONTEXT = 4608;
@@ -148,7 +148,7 @@ Deno.test("a state that is damaged or gone is noticed, and a prompt goes on from
   assertEquals(disk.problems, []);
 });
 
-Deno.test("files that are damaged, cut short, swapped or of other models are noticed and computed anew", async () => {
+Deno.test("files that are damaged, cut short, swapped or of other models are noticed and recomputed", async () => {
   const path = await modelOf("llama");
   const prompt = promptOf(1000);
   const alone = await aloneOn(path, prompt);
@@ -178,7 +178,7 @@ Deno.test("files that are damaged, cut short, swapped or of other models are not
         assertEquals(cachedTokens < 992, true, `damage ${kind} of file ${i} was not noticed`);
         assertEquals(disk!.damagedKvBlocks, kind < 4 ? 1 : 0);
       });
-      // What was computed is there again.
+      // Computed blocks are stored again.
       await disk.engine(path, async (engine) => {
         assertEquals(await answerTo(engine, prompt), alone);
         assertEquals(engine.status().cachedTokens, 992);
@@ -213,7 +213,7 @@ Deno.test("KV blocks of another model or another type of KV cache are never foun
       assertEquals(engine.status().cachedTokens, 0, `${path} ${JSON.stringify(options)}`);
     }, options);
   }
-  // All of them are there now.
+  // All of them are stored now.
   await disk.engine(llama, async (engine) => {
     await answerTo(engine, prompt);
     assertEquals(engine.status().cachedTokens, 576);
@@ -246,7 +246,7 @@ Deno.test("KV blocks of a model whose metadata is overridden are its own", async
   assertEquals((await answered()).cached, again.cached);
 });
 
-Deno.test("a model that was copied elsewhere is known again", async () => {
+Deno.test("a copied model is recognised", async () => {
   const disk = new Disk();
   const path = await modelOf("llama");
   const copy = join(FOLDER, "copy.gguf");
@@ -275,7 +275,7 @@ Deno.test("two engines that use one folder at the same time answer as each alone
   assertEquals(disk.problems, []);
 });
 
-Deno.test("a disk cache that cannot be used is told of once, and everything is answered", async () => {
+Deno.test("a disk cache that cannot be used is reported once, and everything is answered", async () => {
   const path = await modelOf("llama");
   const prompt = promptOf(600);
   const alone = await aloneOn(path, prompt);

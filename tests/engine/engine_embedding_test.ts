@@ -90,7 +90,7 @@ Deno.test("texts of a request have the vectors that each has alone, many more th
   });
 });
 
-Deno.test("vectors are the same beside others and after giving way, and others get what they get alone", async () => {
+Deno.test("vectors are the same concurrently with others and after preemption, and others get what they get alone", async () => {
   for (const pooling of [0, MEAN]) {
     await withPooling(pooling, async (path) => {
       const tokens = promptOf(100);

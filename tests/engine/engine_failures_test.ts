@@ -14,7 +14,7 @@ import {
   withPoison,
 } from "../fixtures/engine_fixture.ts";
 
-// What fails hurts the one whose failure it is. Where the device would have to fail, its functions are made to.
+// A failure ends its own request alone. Device failures are injected into the device's functions.
 
 function codeOf(error: unknown): string {
   assert(error instanceof M40Error, `got ${error}`);
@@ -34,7 +34,7 @@ async function alone(requests: ReturnType<typeof asking>[], path?: string) {
 const CROWD = Array.from({ length: 4 }, (_, i) => asking(promptOf(20 + 9 * i, i), 45));
 const CROWDED = { parallel: 4, kvBlocks: 4, contextTokens: 128 };
 
-Deno.test("logits that are not finite end their own request, and change nobody's tokens", async () => {
+Deno.test("logits that are not finite end their own request, and change no other request's tokens", async () => {
   await withPoison(async (path) => {
     const healthy = [0, 1, 2].map((i) => asking(promptOf(5 + 30 * i, i), 25));
     const expected = await alone(healthy, path);
@@ -95,7 +95,7 @@ Deno.test("a request whose KV blocks an evaluation holds waits without keeping a
     const evaluation = engine.evaluate(promptOf(100));
     await evaluation.next();
     const answer = collect(engine.generate(request));
-    // A timer comes at all only where nobody spins in microtasks.
+    // A timer fires only where nothing spins in microtasks.
     for (let i = 0; i < 5; i++) await sleep(1);
     assertEquals(engine.slots().map(({ state }) => state), ["waiting"]);
     const { steps, preemptions } = engine.status();
@@ -137,7 +137,7 @@ Deno.test("answers to a prompt go on where the first of them was aborted before 
 Deno.test("answers to a prompt go on where the first of them ends before it has computed it", async () => {
   const request = asking(promptOf(60), 10);
   const [expected] = await alone([request]);
-  // While it waits for a place, and in the middle of its prompt.
+  // While it waits to be admitted, and in the middle of its prompt.
   for (const state of ["waiting", "prefilling"]) {
     await withEngine({ parallel: 1, contextTokens: 128 }, async (engine) => {
       limitSteps(engine, 32);
@@ -165,7 +165,7 @@ Deno.test("answers to a prompt go on where the first of them ends before it has 
 });
 
 for (const [what, runSteps] of [["step", 1], ["run", 32]] as const) {
-  Deno.test(`a ${what} that fails ends those who took part in it, and no one who waits`, async () => {
+  Deno.test(`a ${what} that fails ends the sequences that took part in it, and none that waits`, async () => {
     const requests = [0, 1, 2].map((i) => asking(promptOf(20 + i, i), 20));
     const expected = await alone(requests);
     await withEngine({ parallel: 2, runSteps, prefillShare: 0 }, async (engine) => {
@@ -221,7 +221,7 @@ Deno.test("where the first step of a prompt fails, the other answers to it go on
 });
 
 for (const operation of ["saveKvBlocks", "restoreKvBlocks"] as const) {
-  Deno.test(`where ${operation} fails, who gave way is computed again and gets the same tokens`, async () => {
+  Deno.test(`where ${operation} fails, preempted sequences are recomputed and get the same tokens`, async () => {
     const expected = await alone(CROWD);
     await withEngine({ ...CROWDED, hostCacheBytes: 2 ** 20 }, async (engine) => {
       const { cache } = cardOf(engine);
@@ -257,16 +257,16 @@ Deno.test("where a leader's KV block cannot be copied, its followers compute the
   });
 });
 
-Deno.test("the log-probabilities of who gave way and was computed again have the same bits", async () => {
+Deno.test("the log-probabilities of a preempted and recomputed sequence have the same bits", async () => {
   const expected = await alone(CROWD);
   await withEngine({ ...CROWDED, hostCacheBytes: 0 }, async (engine) => {
     const answers = await Promise.all(CROWD.map((request) => collect(engine.generate(request))));
     assertEquals(answers, expected);
-    assert(engine.status().recomputations > 0, "nobody was computed again");
+    assert(engine.status().recomputations > 0, "no sequence was recomputed");
   });
 });
 
-Deno.test("when the device is lost everybody is told, those in the middle of a copy too", async () => {
+Deno.test("when the device is lost all requests are notified, those in the middle of a copy too", async () => {
   for (const operation of ["step", "saveKvBlocks", "restoreKvBlocks"] as const) {
     await withEngine({ ...CROWDED, hostCacheBytes: 2 ** 20 }, async (engine) => {
       const { program, cache } = cardOf(engine);

@@ -14,7 +14,7 @@ import {
   withEngine,
 } from "../fixtures/engine_fixture.ts";
 
-Deno.test("an observer that throws at everything it is told is reported once, and stops nothing", async () => {
+Deno.test("an observer that throws at every call is reported once, and stops nothing", async () => {
   const request = asking(promptOf(40), 20);
   const expected = await withEngine({}, (engine) => collect(engine.generate(request)));
   const reported: unknown[] = [];
@@ -27,7 +27,7 @@ Deno.test("an observer that throws at everything it is told is reported once, an
       engine.observer = { [kind]: fail };
       const before = engine.status().observerErrors;
       assertEquals(await collect(engine.generate(request)), expected, kind);
-      assert(engine.status().observerErrors > before, `${kind} was not told`);
+      assert(engine.status().observerErrors > before, `${kind} was not reported`);
       assertEquals(reported.length, 1, `${i}`);
     }
     assertEquals(String(reported[0]), "Error: an observer");
@@ -109,7 +109,7 @@ Deno.test("max_tokens 0 checks the prompt and ends at once, without a step", asy
     assertEquals(reports.map(({ outcome }) => outcome), ["length"]);
     const tooLong = () => engine.generate({ prompt: promptOf(65), maxTokens: 0 });
     await assertRejects(async () => await collect(tooLong()), M40Error, "65 tokens");
-    // It leads nobody.
+    // It has no followers.
     const request = asking(promptOf(20), 5);
     const answers = await Promise.all(
       engine.generateAll([{ ...request, maxTokens: 0 }, request, request]).map(collect),
@@ -159,7 +159,7 @@ Deno.test("a seed's streams sample other tokens, the same in each run; a seed ma
 });
 
 Deno.test("one call at a time uses the device, and what needs it waits its turn", async () => {
-  // Sequences give way, come back and share a KV block, beside evaluations and work of one's own.
+  // Sequences are preempted, resume and share a KV block, concurrently with evaluations and exclusive work.
   await withEngine({ parallel: 4, kvBlocks: 8, hostCacheBytes: 2 ** 20 }, async (engine) => {
     const { program, cache } = cardOf(engine);
     let busy = 0;
@@ -217,7 +217,7 @@ Deno.test("one call at a time uses the device, and what needs it waits its turn"
   });
 });
 
-Deno.test("evaluations at the same time, and requests beside them, do not change each other's logits", async () => {
+Deno.test("evaluations at the same time, and concurrent requests, do not change each other's logits", async () => {
   const texts = [0, 1].map((seed) => promptOf(20, seed));
   await withEngine({ parallel: 2, logitsOutputs: 7 }, async (engine) => {
     const evaluate = async (tokens: number[]) => {
@@ -257,7 +257,7 @@ Deno.test("a sequence goes from waiting to prefilling to decoding, and is gone w
   });
 });
 
-Deno.test("closing ends an evaluation that is between two steps, and those who waited for its KV blocks go on", async () => {
+Deno.test("closing ends an evaluation that is between two steps, and requests that waited for its KV blocks go on", async () => {
   const engine = await Engine.load(GOLDEN, { device: BACKEND, threads: 1, kvBlocks: 4 });
   const evaluation = engine.evaluate(promptOf(100));
   await evaluation.next();

@@ -42,7 +42,7 @@ function drawing(
 const answers = (engine: Engine, requests: readonly GenerateRequest[]) =>
   Promise.all(engine.generateAll(requests).map(collect));
 
-Deno.test("an answer by all samplers is the same alone, beside others, and after it gave way and was computed again", async () => {
+Deno.test("an answer by all samplers is the same alone, concurrently with others, and after preemption and recomputation", async () => {
   const requests = Array.from(
     { length: 4 },
     (_, i) => drawing(promptOf(40, i), 60, { ...EVERYTHING, seed: i }),
@@ -55,7 +55,7 @@ Deno.test("an answer by all samplers is the same alone, beside others, and after
   for (const { tokens } of alone) assertEquals(tokens.length, 60);
   await withEngine({ parallel: 4, kvBlocks: 7, hostCacheBytes: 0 }, async (engine) => {
     assertEquals(await answers(engine, requests), alone);
-    assert(engine.status().recomputations > 0, "nobody was computed again");
+    assert(engine.status().recomputations > 0, "no sequence was recomputed");
   });
 });
 
@@ -104,7 +104,7 @@ Deno.test("what is steered is said, with the model's own log-probability, and th
     assertEquals(tokens.slice(3, 6), forced);
     const after = await collect(engine.generate(asking([...prompt, ...tokens.slice(0, 6)], 6)));
     assertEquals(tokens.slice(6), after.tokens);
-    // Sampled in its place, with a bias that leaves nothing else, the token has the same log-probability.
+    // Sampled at the same position, with a bias that allows nothing else, the token has the same log-probability.
     const biased = await collect(engine.generate({
       ...asking([...prompt, ...tokens.slice(0, 3)], 1),
       sampling: { temperature: 0, logitBias: new Map([[50, 100]]) },
@@ -228,7 +228,7 @@ Deno.test("what a model's file recommends holds where a request says nothing, an
   });
 });
 
-Deno.test("recommendations that no request may have are not used, and told of", async () => {
+Deno.test("recommendations that no request may have are not used, and reported", async () => {
   const defaults = { temp: -1, top_k: 40, mirostat: 1, min_p: "much", sequence: "kpmt", top_p: 0 };
   await withDefaults(defaults, (engine, warnings) => {
     assertEquals(engine.samplingDefaults, { topK: 40, topP: 0 });
@@ -278,7 +278,7 @@ Deno.test("parameters out of range are refused by the names that requests have f
   });
 });
 
-Deno.test("tokens that a request stops at end the output and are not in it, beside others that do not stop there", async () => {
+Deno.test("tokens that a request stops at end the output and are not in it, concurrently with others that do not stop there", async () => {
   await withEngine({ parallel: 2 }, async (engine) => {
     const free = asking(promptOf(20), 12);
     const { tokens } = await collect(engine.generate(free));

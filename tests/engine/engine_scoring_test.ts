@@ -17,7 +17,7 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
   return (await assertRejects(() => promise, M40Error)).code;
 }
 
-Deno.test("a text's tokens are scored several a step where nobody else needs the outputs", async () => {
+Deno.test("a text's tokens are scored several a step where no other sequence needs the outputs", async () => {
   await withEngine({ parallel: 8 }, async (engine) => {
     const tokens = promptOf(65);
     const scored = await engine.score(tokens, { topLogprobs: 3 }).result;
@@ -25,14 +25,14 @@ Deno.test("a text's tokens are scored several a step where nobody else needs the
     assert(scored.every(({ logprob, top }) => logprob! <= 0 && top!.length === 3));
     await engine.idle();
     const { steps, generatedTokens, usedKvBlocks } = engine.status();
-    // The first token by itself, and then one output for each place and some for guesses: 24 a step on the CPU, fewer where
-    // the device says how long each number of them takes.
+    // The first token by itself, then one output for each position and some for guesses: 24 a step on the CPU, fewer
+    // where the device knows how long each number of them takes.
     assert(steps < 64 / 8, `${steps} steps`);
     assertEquals([generatedTokens, usedKvBlocks], [64, 0]);
   });
 });
 
-Deno.test("scores are bit for bit the same alone, beside others, and after giving way", async () => {
+Deno.test("scores are bit for bit the same alone, concurrently with others, and after preemption", async () => {
   const tokens = promptOf(100);
   const wanted = await withEngine(
     { parallel: 4 },
@@ -51,7 +51,7 @@ Deno.test("scores are bit for bit the same alone, beside others, and after givin
   });
 });
 
-Deno.test("others get what they get without a scoring beside them", async () => {
+Deno.test("others get what they get without a concurrent scoring", async () => {
   const request = asking(promptOf(10, 3), 60);
   const alone = await withEngine({ parallel: 3 }, (engine) => collect(engine.generate(request)));
   await withEngine({ parallel: 3 }, async (engine) => {
@@ -76,7 +76,7 @@ Deno.test("a text of one token has nothing to score; none and unknown ones are r
   });
 });
 
-Deno.test("a scoring ends as it is told to: cancelled, by its signal, or at its deadline", async () => {
+Deno.test("a scoring ends early: cancelled, by its signal, or at its deadline", async () => {
   await withEngine({ parallel: 1 }, async (engine) => {
     limitSteps(engine, 1);
     const tokens = promptOf(120);

@@ -4,7 +4,7 @@ import { closeCards, openCards } from "../../engine/parallel/opened_card.ts";
 import { BACKEND } from "../fixtures/device_harness.ts";
 import { withEnvironment } from "../fixtures/emulated_environment.ts";
 
-// Which way rows go, from card to card or through the host's memory: by what is tried on the cards that are there.
+// How rows are exchanged, from card to card or through host memory: tried on the actual cards.
 
 async function chosen(device: string, deviceProcess: boolean) {
   const cards = await openCards(device.split(" "), { deviceProcess });

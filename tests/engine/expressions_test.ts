@@ -1,10 +1,10 @@
-// Every regular expression in the sources takes a time that grows with the length of the text, not with its
-// square: whoever sends the text would stop the server with it.
+// Every regular expression in the sources takes time in proportion to the text, not to its square: otherwise a
+// client's text could block the server.
 import { assert, assertEquals } from "@std/assert";
 import { analyse } from "scslre";
 import { type Expression, expressions, repeated } from "../fixtures/expressions.ts";
 
-/** With these anybody could stop the server: what is tested here finds them. */
+/** A client could block the server with these: the check must find them. */
 const FOUND = [
   ["[\\t ]*,[\\t ]*", ""],
   ["\\{[ \\t]*(\\d+)[ \\t]*(,?)[ \\t]*(\\d*)[ \\t]*\\}", "y"],
@@ -36,9 +36,9 @@ const TIMES = 16;
 const NOTHING_MS = 3;
 
 /**
- * Whether an expression's time on texts of something again and again grows much faster than the text: 16 times the
- * text takes 16 times as long, or 256 times where it is tried from everywhere to the end. A busy machine makes
- * single looks slower: one of several that is right is enough.
+ * Whether an expression's time on repetitive texts grows much faster than the text: 16 times the text takes 16 times
+ * as long, or 256 times where it is tried from every position to the end. A busy machine slows single measurements
+ * down, so one good one of several is enough.
  */
 function isQuadratic(expression: RegExp, unit: string, before: string, after: string): boolean {
   const text = (length: number) => before + unit.repeat(length / unit.length) + after;

@@ -1,6 +1,6 @@
 /**
- * The fuzzer finds what is there to be found, and finds nothing in the code that reads what strangers
- * send. `deno task fuzz` tries for longer, and the device's channel as well.
+ * The fuzzer finds known faults, and none in the code that reads what strangers send. `deno task fuzz` tries for
+ * longer, and the device's channel as well.
  *
  * @module
  */

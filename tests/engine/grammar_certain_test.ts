@@ -95,7 +95,7 @@ const golden = (name: string) => new URL(`../data/golden/${name}.gguf`, import.m
 const MODELS: [string, string | undefined][] = [
   ["a model of noise", undefined],
   ["the demo model", demoModelFile],
-  ["a model with states beside attention", golden("qwen35")],
+  ["a model with states and attention", golden("qwen35")],
   ["a model of states alone", golden("mamba2")],
 ];
 
@@ -115,17 +115,17 @@ for (const [name, path] of MODELS) {
     assertEquals(status.certainTokens, 0);
   });
 
-  Deno.test(`${name} says the same when it gives way in the midst of certain tokens`, async () => {
+  Deno.test(`${name} says the same when it is preempted among certain tokens`, async () => {
     for (const hostCacheBytes of [0, 2 ** 24]) {
       const few = { kvBlocks: 6, stateSlots: 1, hostCacheBytes };
       const { status } = await both({ path, parallel: 6, contextTokens: 128, ...few });
       const attends = path !== golden("mamba2");
-      assertEquals(status.preemptions > 0, attends, "who gave way");
+      assertEquals(status.preemptions > 0, attends, "preemptions");
     }
   });
 }
 
-Deno.test("max_tokens and stop strings end an answer in the midst of certain tokens, where they do one by one", async () => {
+Deno.test("max_tokens and stop strings end an answer among certain tokens, where they do one by one", async () => {
   const [first] = REQUESTS;
   const requests = Array.from({ length: 40 }, (_, i) => ({ ...first, maxTokens: 1 + i }));
   const lengths = (await both({ parallel: 8 }, requests)).answers.map((one) =>
@@ -138,7 +138,7 @@ Deno.test("max_tokens and stop strings end an answer in the midst of certain tok
   }
 });
 
-Deno.test("right guesses of a certain text are taken in together: who is made to write it as the tokenizer does needs few steps", async () => {
+Deno.test("right guesses of a certain text are accepted together: a text forced in the tokenizer's own tokens needs few steps", async () => {
   await withEngine({ path: demoModelFile, contextTokens: 256 }, async (engine) => {
     const text = "These are the only words that there may be, whatever the model thinks of them.";
     // So that it is the likeliest way to write it.

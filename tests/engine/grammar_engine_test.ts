@@ -11,7 +11,7 @@ import { grammarOf, matches } from "../fixtures/grammar_texts.ts";
 const LIST =
   'root ::= "[" item ("," item)* "]"\nitem ::= root | [a-z]{1,8} | "é" | "😀" [^\\x00-\\x7f]{0,3}';
 
-/** Constraints, and what tells whether a text is what they demand. */
+/** Constraints, and checks of whether a text satisfies them. */
 const CASES: [string, Constraint, Automaton][] = [
   ["JSON", { kind: "json_object" }, new Automaton(jsonObjectGrammar())],
   ["GBNF", { kind: "gbnf", text: LIST }, new Automaton(parseGbnf(LIST))],
@@ -67,7 +67,7 @@ for (const path of [demoModelFile, undefined]) {
             complete++;
             assert(matches(automaton, text), `${name}: ${JSON.stringify(text)}`);
           } else {
-            // Cut off: its beginning is right, but for a character that is not complete.
+            // Cut off: its start is valid, except for an incomplete character.
             const bytes = new TextEncoder().encode(text.replace(/\ufffd+$/, ""));
             assert(automaton.after(automaton.start, bytes), `${name}: ${JSON.stringify(text)}`);
           }
@@ -109,7 +109,7 @@ Deno.test("several answers to one prompt, each by itself and with log-probabilit
   });
 });
 
-Deno.test("an answer that gave way to others and came back goes on in its grammar, token for token", async () => {
+Deno.test("an answer that was preempted and resumed goes on in its grammar, token for token", async () => {
   const requests = [0, 1, 2, 3].map((stream): GenerateRequest => ({
     prompt: promptOf(40, stream),
     maxTokens: 60,
@@ -120,7 +120,7 @@ Deno.test("an answer that gave way to others and came back goes on in its gramma
   for (const hostCacheBytes of [0, 2 ** 24]) {
     await withEngine({ parallel: 4, kvBlocks: 6, hostCacheBytes }, async (engine) => {
       assertEquals(await answersOf(engine, requests), roomy);
-      assert(engine.status().preemptions > 0, "nobody gave way");
+      assert(engine.status().preemptions > 0, "no sequence was preempted");
     });
   }
 });
@@ -152,7 +152,7 @@ Deno.test("what cannot be is refused before anything is computed, naming its fie
   });
 });
 
-/** Sends a chat whose model is made to think, as its template has opened its reasoning. */
+/** Sends a chat whose template has opened the model's reasoning. */
 async function thinking(reasoningBudget: number | undefined) {
   const template = "{% for m in messages %}{{ m.content }}\n{% endfor %}<think>";
   return await withEngine(
@@ -180,7 +180,7 @@ Deno.test("reasoning is free; the grammar holds for the answer behind it", async
   assertEquals(answer.finishReason, "stop");
 });
 
-Deno.test("who reasons cannot end the answer before there is one", async () => {
+Deno.test("reasoning cannot end the answer before there is one", async () => {
   const answer = await thinking(undefined);
   assert(answer.text === "" || ["left", "right"].includes(answer.text), answer.text);
   assertEquals(answer.finishReason, answer.text === "" ? "length" : "stop");

@@ -225,7 +225,7 @@ Deno.test("the states on the way of a text that likely comes are prepared, howev
   for (const next of states) assert(masks.knows(automaton, next));
 });
 
-Deno.test("places that go through most of the vocabulary are prepared, however far away they are", () => {
+Deno.test("states that go through most of the vocabulary are prepared, however far away they are", () => {
   const far = "far".repeat(20);
   const { automaton, masks, preparation } = preparing(
     parseGbnf(`root ::= "${far}" text "${far}" | "b"\ntext ::= "\\"" [^"]* "\\""`),
@@ -234,11 +234,11 @@ Deno.test("places that go through most of the vocabulary are prepared, however f
   const state = automaton.after(automaton.start, encoder.encode(`${far}"x`))!;
   assert(!masks.knows(automaton, state));
   for (const { frame } of state.items) {
-    assert(masks.prepare(automaton, frame, 0), "a place of a string was not prepared");
+    assert(masks.prepare(automaton, frame, 0), "a state of a string was not prepared");
   }
 });
 
-Deno.test("a mask that is wanted while its place is half found out is the same", () => {
+Deno.test("a mask that is wanted while its state is half explored is the same", () => {
   for (const grammar of Object.values(GRAMMARS)) {
     const { vocabulary, automaton, masks } = preparing(grammar);
     const { start } = automaton;
@@ -248,7 +248,7 @@ Deno.test("a mask that is wanted while its place is half found out is the same",
   }
 });
 
-Deno.test("a mask whose making was too much at one node is made right by who asks again", () => {
+Deno.test("a mask whose making was too much at one node is right at the next call", () => {
   const grammar = parseGbnf(`root ::= " " [a-z]* "x" | [^ ] ([^q]* [a-m] [^q] | [^z]* [b-p] [^z])`);
   let cutOff = 0;
   for (let nodes = 1; nodes < 400; nodes += 7) {
@@ -272,7 +272,7 @@ Deno.test("a mask whose making was too much at one node is made right by who ask
   assert(cutOff > 5, `${cutOff} were cut off`);
 });
 
-Deno.test("parts of a place's work have together what it may take at once; where that is too little, preparing ends, and who comes there is told", () => {
+Deno.test("parts of a state's work share one limit; beyond it preparing ends, and an answer that comes there gets the error", () => {
   const { vocabulary, automaton, masks, preparation } = preparing(GRAMMARS.json);
   const { start } = automaton;
   const allow = automaton.allowWork.bind(automaton);
@@ -309,7 +309,7 @@ Deno.test("a grammar that is nearly too large is not made larger by what is prep
   assert(tokensOf(masks.of(automaton, state).mask).length > 0);
 });
 
-Deno.test("masks made in pieces, while others have their turn, are those made at once; who needs them sooner gets them", async () => {
+Deno.test("masks made in pieces, between other work, are those made at once; an early call gets them", async () => {
   const vocabulary = madeVocabulary();
   const automaton = new Automaton(GRAMMARS.json);
   const [atOnce, inPieces, interrupted, stopped] = Array.from(

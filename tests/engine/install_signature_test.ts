@@ -37,14 +37,15 @@ async function verifiers(root: string): Promise<Map<string, string>> {
   return paths;
 }
 
-/** Puts a signature beside the sums of a release. */
+/** Puts a signature next to the sums of a release. */
 async function putSignature(release: Release, sign: (sums: Uint8Array) => Promise<string>) {
   const sums = join(release.root, "SHA256SUMS");
   await Deno.writeTextFile(`${sums}.minisig`, await sign(await Deno.readFile(sums)));
 }
 
 Deno.test({
-  name: "install.sh installs what its key has signed, and refuses what another has or nobody",
+  name:
+    "install.sh installs what its key has signed, and refuses what another key or none has signed",
   ignore,
   async fn() {
     await using release = await Release.make();
@@ -72,7 +73,7 @@ Deno.test({
       }
       const sealed = await Deno.readTextFile(signature);
 
-      // Somebody puts another program into the archive, and its right sum beside it.
+      // An attacker puts another program into the archive, and its right sum next to it.
       const bytes = await Deno.readFile(release.archive);
       await release.publish(programOf("6.6.6"));
       await refused("does not have the signature", "another archive with its right sum");

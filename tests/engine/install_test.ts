@@ -1,4 +1,4 @@
-// install.sh with an archive of this test's making, whose m40 is a shell script: what is placed, refused, kept, removed.
+// install.sh with a test archive whose m40 is a shell script: what is installed, refused, kept, removed.
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import { checksums } from "../../tools/release/archive.ts";
@@ -12,7 +12,7 @@ Deno.test({
   ignore,
   async fn() {
     await using release = await Release.make();
-    // A folder that was there before stays, though it is empty.
+    // An existing folder stays, even an empty one.
     await Deno.mkdir(join(release.home, ".local/share"), { recursive: true });
     const before = await release.there();
     const first = await release.install();
@@ -75,7 +75,7 @@ Deno.test({
     await refused("is not what was published");
     await Deno.writeFile(release.archive, bytes);
 
-    // Unpacked by hand, and then damaged, or with sums that lead elsewhere.
+    // Unpacked by hand, and then damaged, or with sums of paths outside.
     await run("tar", ["-xzf", release.archive, "-C", release.root]);
     const folder = join(release.root, "m40-1.0.0-linux-x86_64");
     const script = join(folder, "install.sh");
@@ -104,7 +104,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "install.sh that is interrupted leaves what was there before, and what it left is cleared",
+  name: "install.sh that is interrupted leaves the earlier files, and what it left is cleared",
   ignore,
   async fn() {
     await using release = await Release.make();
@@ -141,7 +141,7 @@ Deno.test({
   name: "a server that runs while m40 is updated finds its libraries still, and is to be restarted",
   ignore,
   async fn() {
-    // Opens a library beside itself when it is told to, as m40 does when a model is loaded again.
+    // Opens a library next to itself on command, as m40 does when a model is loaded again.
     const server = programOf("1.0.0").replace(
       "#!/bin/sh\n",
       `#!/bin/bash\nif [ "$1" = serve ]; then cd "$(dirname "$0")"; echo up; read -r; cat libm40_cpu.so; exit; fi\n`,

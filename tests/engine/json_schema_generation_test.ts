@@ -40,7 +40,7 @@ Deno.test("JSON Schema: what a model samples under the test suite's schemas is v
           seed: ++seed,
           n: ANSWERS,
           max_tokens: TOKENS,
-          // Else what no grammar can see to would be left to the model.
+          // Otherwise the model would have to keep to what no grammar can ensure.
           response_format: { type: "json_schema", json_schema: { schema, strict: true } },
         });
       const response = await ask();

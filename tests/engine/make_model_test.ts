@@ -21,7 +21,7 @@ import {
 import { madeUpVocabulary } from "../../tools/make_model/vocabulary.ts";
 import { Metadata } from "../../engine/gguf/metadata.ts";
 
-/** Blocks of 256 with eight scales and minimums: `fifth` is the highest bit of a quant, beside its nibble. */
+/** Blocks of 256 with eight scales and minimums: `fifth` is the highest bit of a quant, next to its nibble. */
 function pairsOf6(block: DataView, nibblesAt: number, fifth: (i: number) => number): number[] {
   const d = block.getFloat16(0, true);
   const dmin = block.getFloat16(2, true);
@@ -80,7 +80,7 @@ const MEANINGS: Record<string, (block: DataView) => number[]> = {
   },
 };
 
-/** The CPU library, which is held against golden values elsewhere, reads the types that have no meaning above. */
+/** The CPU library, which other tests compare with golden values, reads the types that have no meaning above. */
 function weightsIn(
   file: Uint8Array<ArrayBuffer>,
   { type, shape, offset, bytes }: GgufTensor,

@@ -113,7 +113,7 @@ for (const [key, value] of PASSED) {
   });
 }
 
-Deno.test("keys that nobody knows are warned of by name, once, however many they are", async () => {
+Deno.test("unknown keys are warned of by name, once, however many they are", async () => {
   assertMatch(
     (await warningsOfKeys("novelty")).join("|"),
     /^The file has metadata that m40 does not know: llama\.novelty\. If that[^|]*$/,
@@ -121,7 +121,7 @@ Deno.test("keys that nobody knows are warned of by name, once, however many they
   const many = await warningsOfKeys(...Array.from({ length: 20 }, (_, i) => `key_${i}`));
   assertEquals(many.length, 1);
   assertMatch(many[0], /llama\.key_0, llama\.key_1.* and 12 more\. /);
-  // Of other programs' keys nothing is known, and they concern nobody.
+  // Keys of other programs are unknown and do not matter.
   const other = await goldenHeader("llama");
   const entries = new Map(other.metadata.entries()).set("quantize.imatrix.file", text("x"));
   assertEquals(warningsOf({ ...other, metadata: new Metadata(entries) }), []);

@@ -15,7 +15,7 @@ const ACTION = fc.record({
   keepAlive: fc.constantFrom(undefined, undefined, 0, 1, Infinity),
 });
 
-Deno.test("whatever is asked for, left, lost and fails: everybody is served or refused, and nothing stays behind", async () => {
+Deno.test("whatever is asked for, left, lost and fails: every request is served or refused, and nothing stays behind", async () => {
   const seen = { served: 0, left: 0, refused: 0, full: 0, tight: 0, died: 0, closedEarly: 0 };
   await fc.assert(
     fc.asyncProperty(
@@ -62,7 +62,7 @@ Deno.test("whatever is asked for, left, lost and fails: everybody is served or r
             assertEquals(lease.engine.name, name);
             for (let i = 0; i <= hold; i++) {
               // When all ends, a real engine waits for what it computes.
-              assert(lease.engine.open || closing, "an engine is closed that somebody uses");
+              assert(lease.engine.open || closing, "an engine in use is closed");
               await tick();
             }
             seen.served++;
@@ -103,7 +103,7 @@ Deno.test("whatever is asked for, left, lost and fails: everybody is served or r
   for (const [what, count] of Object.entries(seen)) assert(count > 0, `nothing was ${what}`);
 });
 
-Deno.test("whoever waits for a model is overtaken by one batch of each other model at most", async () => {
+Deno.test("a request for a model is overtaken by one batch of each other model at most", async () => {
   const NAMES = ["a", "b", "c", "d"] as const;
   await fc.assert(
     fc.asyncProperty(

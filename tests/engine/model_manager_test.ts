@@ -15,7 +15,7 @@ Deno.test("requests that come in turn for two models change them once for many, 
   await manager.close();
 });
 
-Deno.test("who has waited longest is not overtaken by requests for the model that is in memory", async () => {
+Deno.test("the longest wait is not overtaken by requests for the model that is in memory", async () => {
   const engines = new CountedEngines(1, 1, false);
   const manager = engines.manager();
   const first = await manager.acquire("a");
@@ -37,7 +37,7 @@ Deno.test("who has waited longest is not overtaken by requests for the model tha
   await manager.close();
 });
 
-Deno.test("who leaves while the other model is still used gives it back to the others", async () => {
+Deno.test("a request that leaves while the other model is still used leaves it to the others", async () => {
   const engines = new CountedEngines(1, 1, false);
   const manager = engines.manager();
   const first = await manager.acquire("a");
@@ -53,7 +53,7 @@ Deno.test("who leaves while the other model is still used gives it back to the o
   await manager.close();
 });
 
-Deno.test("a model that does not fit beside others has those unloaded that were used least recently", async () => {
+Deno.test("a model that does not fit with others has those unloaded that were used least recently", async () => {
   const engines = new CountedEngines(1, 2, false);
   const manager = engines.manager({ models: 3 });
   for (const name of ["a", "b", "a"]) (await manager.acquire(name)).release();
@@ -84,10 +84,10 @@ Deno.test("a model whose device is lost is loaded again, but not more than three
     now += 1000;
     const lease = await manager.acquire("a");
     lease.engine.failed = "fell off the bus";
-    assertEquals(manager.tryAcquire("a"), undefined, "a lost engine is given to nobody");
+    assertEquals(manager.tryAcquire("a"), undefined, "a lost engine serves no request");
     const next = manager.acquire("a");
     await ticks(5);
-    assertEquals(engines.open.size, 1, "it is closed when nobody uses it");
+    assertEquals(engines.open.size, 1, "it is closed when its users are done");
     lease.release();
     if (i < 2) (await next).release();
     else await assertRejects(() => next, ModelFailing);
@@ -103,7 +103,7 @@ Deno.test("a model whose device is lost is loaded again, but not more than three
   await manager.close();
 });
 
-Deno.test("a device that was lost is told of until a model is loaded, however long that takes, and not when it is unloaded later", async () => {
+Deno.test("a lost device is reported until a model is loaded, however long that takes, and not when it is unloaded later", async () => {
   const engines = new CountedEngines(1, 1, false);
   let now = 0;
   const manager = engines.manager({ now: () => now });
@@ -178,7 +178,7 @@ Deno.test("a model stays as long as the last request said, then as the manager h
   await manager.close();
 });
 
-Deno.test("closing while a model is loaded waits for it, refuses who waits, and closes it", async () => {
+Deno.test("closing while a model is loaded waits for it, refuses waiting requests, and closes it", async () => {
   const engines = new CountedEngines(1, 1, false);
   const { promise, resolve } = Promise.withResolvers<void>();
   const manager = engines.manager({

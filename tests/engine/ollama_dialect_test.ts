@@ -117,7 +117,7 @@ Deno.test("Ollama's tokenizers: the pre-tokenizer that a family has, whatever it
   }
 });
 
-Deno.test("Llama 3 without a pre-tokenizer is told by its tokens; other vocabularies are left alone", () => {
+Deno.test("Llama 3 without a pre-tokenizer is recognised by its tokens; other vocabularies are left alone", () => {
   const tokens = Array.from({ length: 128010 }, (_, id) => `<${id}>`);
   const preOf = (changes: Record<number, string>, pre: string | undefined, model = "gpt2") => {
     const texts = tokens.map((token, id) => changes[id] ?? token);

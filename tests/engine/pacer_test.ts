@@ -11,11 +11,11 @@ Deno.test("a pacer looks four times a second, rests when it is too hot, and says
   let now = 0;
   let asked = 0;
   let state: DeviceState = { temperatureCelsius: 90, powerWatts: 200 };
-  const told: boolean[] = [];
+  const reported: boolean[] = [];
   const pacer = new Pacer(
     { maxTemperatureCelsius: 80 },
     () => (asked++, Promise.resolve(state)),
-    (rests) => told.push(rests),
+    (rests) => reported.push(rests),
     () => now,
   );
   for (let i = 0; i < 10; i++) {
@@ -23,7 +23,7 @@ Deno.test("a pacer looks four times a second, rests when it is too hot, and says
     await settle();
     now += 100;
   }
-  assertEquals([asked, told], [4, [true]]);
+  assertEquals([asked, reported], [4, [true]]);
   assert(pacer.share > 0.5);
   const start = performance.now();
   const waited = await pacer.rest(5, 0);
@@ -34,10 +34,10 @@ Deno.test("a pacer looks four times a second, rests when it is too hot, and says
     await pacer.rest(0, 0);
     await settle();
   }
-  assertEquals([pacer.share, told], [0, [true, false]]);
+  assertEquals([pacer.share, reported], [0, [true, false]]);
 });
 
-Deno.test("a device that cools in the midst of a long rest goes on before its end", async () => {
+Deno.test("a device that cools during a long pause goes on before its end", async () => {
   let celsius = 100;
   const pacer = new Pacer(
     { maxTemperatureCelsius: 80 },
@@ -92,7 +92,7 @@ Deno.test("a server with limits says what its device rests, and what that has co
   const answer = await server.post("/v1/completions", { prompt: "Hello", max_tokens: 5 });
   await answer.json();
   const slots = await (await fetch(`${server.url}/slots`)).json();
-  // The processor tells no temperature.
+  // The processor reports no temperature.
   assertEquals(slots.device.rest_share, 0);
   assert(slots.rested_seconds >= 0 && slots.rested_seconds < 0.5);
   const metrics = await (await fetch(`${server.url}/metrics`)).text();

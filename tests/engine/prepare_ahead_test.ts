@@ -40,7 +40,7 @@ for (const end of ["ends", "fails"]) {
   });
 }
 
-Deno.test("who runs no more prepares nothing, and who fails prepares nothing more; others go on", async () => {
+Deno.test("a sequence that has ended prepares nothing, and one that fails prepares nothing more; others go on", async () => {
   const done: string[] = [];
   const never = new Promise<never>(() => {});
   const failing = {
@@ -127,7 +127,7 @@ Deno.test("where a step does not end when it was expected to, work goes on", asy
   assert(clock.done >= 60, `${clock.done} parts`);
 });
 
-Deno.test("what steers an answer prepares beside its prompt, told of its tokens; what fails there does not fail the answer", async () => {
+Deno.test("what steers an answer prepares while its prompt is computed, with its tokens; what fails there does not fail the answer", async () => {
   const lengths: number[] = [];
   const steering: Steering = {
     next: () => undefined,

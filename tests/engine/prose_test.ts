@@ -61,7 +61,7 @@ Deno.test("links between the pages of the documentation lead somewhere", async (
   assertEquals(faults, []);
 });
 
-Deno.test("files that the documentation names are there", async () => {
+Deno.test("files that the documentation names exist", async () => {
   const faults: string[] = [];
   for (const page of await pages()) faults.push(...await deadPaths(ROOT, page));
   assertEquals(faults, []);

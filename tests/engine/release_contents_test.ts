@@ -1,4 +1,4 @@
-// What goes into a release: the packages of the executable, and the bill of materials that tells of them.
+// The contents of a release: the packages of the executable, and the bill of materials that lists them.
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import config from "../../deno.json" with { type: "json" };
 import {
@@ -62,7 +62,7 @@ Deno.test("the executable's packages are those that the program needs, and none 
   assertThrows(() => prunedLock({ ...LOCK, version: "6" }, {}), Error, "has version 6, wanted 5");
 });
 
-Deno.test("what says how a release is installed names its archive whole, so that one without CUDA beside it is in nobody's way", async () => {
+Deno.test("what says how a release is installed names its archive whole, so that one without CUDA next to it does no harm", async () => {
   for (const path of ["docs/install.md", "deploy/container/Containerfile"]) {
     const text = await Deno.readTextFile(new URL(`../../${path}`, import.meta.url));
     const names = text.match(/\bm40-[^\s`/]*linux-x86_64[^\s`/"]*/g) ?? [];
@@ -89,12 +89,12 @@ Deno.test("the bill of materials is valid CycloneDX 1.6, and the same for the sa
       assert(references.includes(one) || one === `m40@${config.version}`, one);
     }
   }
-  // What the schema is there to find.
+  // Faults that the schema must find.
   components[0].type = "program";
   assert(await faultsOf(JSON.stringify(bill)) !== null);
 });
 
-Deno.test("a licence that nobody has looked at stops the release", async () => {
+Deno.test("an unreviewed licence stops the release", async () => {
   const [first, ...rest] = CONTENTS.packages;
   for (const licence of ["AGPL-3.0-only", "(MIT OR SSPL-1.0)", "UNLICENSED"]) {
     await assertRejects(

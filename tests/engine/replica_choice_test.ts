@@ -38,7 +38,7 @@ const tokensAt = (offer: ReplicaOffer) => outstandingTokens(offer) - offer.cache
 const canBegin = ({ hasRoom, isAwaited, promptTokens, promptBudget }: ReplicaOffer) =>
   hasRoom && !isAwaited && promptTokens < promptBudget;
 
-Deno.test("a replica is chosen where one has room, and begins where nobody is before the request in its next step", () => {
+Deno.test("a replica is chosen where one has room, and begins where no other is before the request in its next step", () => {
   cases((promptTokens, offers) => {
     const choice = chooseReplica(promptTokens, offers);
     assertEquals(choice === undefined, offers.every(({ hasRoom }) => !hasRoom));
@@ -49,7 +49,7 @@ Deno.test("a replica is chosen where one has room, and begins where nobody is be
   });
 });
 
-Deno.test("of those where it begins it is the one with the least to do; it waits for none but its beginning", () => {
+Deno.test("of those where it begins it is the one with the least to do; it waits only for its prefix", () => {
   let waits = 0;
   cases((promptTokens, offers) => {
     const choice = chooseReplica(promptTokens, offers);
@@ -68,7 +68,7 @@ Deno.test("of those where it begins it is the one with the least to do; it waits
   assert(waits > 100);
 });
 
-Deno.test("a beginning is gone back to as long as that replica has no more to do than the others by what it saves", () => {
+Deno.test("a request returns to its prefix as long as that replica has no more to do than the others by what it saves", () => {
   cases((promptTokens, offers, random) => {
     const home = random.below(offers.length);
     const alike = offers.map((one, i): ReplicaOffer => ({
@@ -86,7 +86,7 @@ Deno.test("a beginning is gone back to as long as that replica has no more to do
   });
 });
 
-/** Steps that requests waited for, where they come at random, some with a beginning that one replica has alone. */
+/** Steps that requests waited for, where they come at random, some with a prefix that only one replica has. */
 function simulate(random: Random): { waited: number[]; loads: number[][] } {
   const count = 2 + random.below(3);
   const budget = 256;
@@ -96,7 +96,7 @@ function simulate(random: Random): { waited: number[]; loads: number[][] } {
   const waited: number[] = [];
   const loads: number[][] = [];
   for (let step = 0; step < 400 || waiting.length > 0; step++) {
-    assert(step < 100_000, "somebody waits for ever");
+    assert(step < 100_000, "a request waits for ever");
     for (let i = random.below(3); step < 400 && i > 0; i--) {
       waiting.push({ arrived: step, prompt: 1 + random.below(600), cached: random.once(2) });
     }
@@ -134,7 +134,7 @@ function simulate(random: Random): { waited: number[]; loads: number[][] } {
   return { waited, loads };
 }
 
-Deno.test("whatever comes, everybody has a turn, and no replica piles up what others have no part of", () => {
+Deno.test("whatever comes, every request is served, and no replica piles up work while others are idle", () => {
   for (let seed = 1; seed <= 40; seed++) {
     const { waited, loads } = simulate(new Random(seed * 104_729));
     assert(waited.length > 300);

@@ -12,8 +12,8 @@ import { alone, END, hiddenAlone, VOCABULARY } from "../fixtures/fake_answers.ts
 import { FakeDevice, type FakeDeviceOptions } from "../fixtures/fake_device.ts";
 import { Random } from "../fixtures/random.ts";
 
-// The queue before several replicas in lives generated from a seed: requests come, are cancelled and end, replicas are lost in the
-// midst of steps and come back.
+// Random lives of the queue before several replicas: requests come, are cancelled and end; replicas are lost during
+// steps and come back.
 
 /** What happened; each must happen in some life. */
 const EVENTS = {
@@ -29,7 +29,7 @@ const EVENTS = {
   movedBegun: 0,
   ended: 0,
   cachedTokens: 0,
-  /** Who came later and began while somebody waited. */
+  /** Later sequences that began while an earlier one waited. */
   overtaken: 0,
   refused: 0,
   others: 0,
@@ -167,10 +167,10 @@ class Life {
         if (waits.sequences.some(({ stepsUnderWay }) => stepsUnderWay > 0)) continue;
         const suitable = [...this.there].filter((one) => waits.suits(one));
         const idle = suitable.filter(({ scheduler }) => scheduler.sequences().length === 0);
-        // For its beginning it may wait for another one.
+        // It may wait for another one that has its prefix.
         const hasBegun = suitable.some(({ scheduler }) => waits.match(scheduler).length > 0);
         if (idle.length > 0 && (!hasBegun || idle.length === suitable.length)) {
-          this.problems.push("somebody waits while a replica is idle");
+          this.problems.push("a sequence waits while a replica is idle");
         }
       }
     };
@@ -216,7 +216,7 @@ class Life {
     this.addReplica();
   }
 
-  /** In the midst of every step. */
+  /** During every step. */
   private during(): void {
     const { random } = this;
     try {
@@ -300,7 +300,7 @@ class Life {
     this.events.cancelled++;
     if (this.queue.sequences().includes(client.sequence)) this.events.cancelledWaiting++;
     this.queue.cancel(client.sequence);
-    assertEquals(client.ends.length, 1, "it is told at once");
+    assertEquals(client.ends.length, 1, "it is notified at once");
   }
 
   async live(): Promise<void> {
@@ -311,7 +311,7 @@ class Life {
       if (this.queue.failed !== undefined) break;
     }
     await this.queue.idle();
-    // What a lost replica had to do may be told of a moment later.
+    // The sequences of a lost replica may be notified a moment later.
     for (let i = 0; i < 100; i++) await undefined;
     this.check();
   }

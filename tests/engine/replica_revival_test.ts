@@ -19,7 +19,7 @@ function loaded(): Loaded {
   };
 }
 
-/** A revival in a time of its own, and what has been waited and told. */
+/** A revival in simulated time, its pauses and its events. */
 function make() {
   let time = 0;
   const rests: number[] = [];
@@ -36,43 +36,43 @@ function make() {
   return { revival, rests, problems, pass: (milliseconds: number) => time += milliseconds };
 }
 
-function lost(load: Lost<Loaded>["load"], remains: Loaded, told: string[]): Lost<Loaded> {
+function lost(load: Lost<Loaded>["load"], remains: Loaded, events: string[]): Lost<Loaded> {
   return {
     name: "cuda:1",
     error: new M40Error("device", "cuda:1: gone"),
     remains,
     load,
-    onAttempt: (failed) => told.push(failed === undefined ? "attempt" : failed.message),
-    onReady: () => told.push("ready"),
+    onAttempt: (failed) => events.push(failed === undefined ? "attempt" : failed.message),
+    onReady: () => events.push("ready"),
   };
 }
 
 Deno.test("what is left is closed first, and what was lost is loaded at once", async () => {
   const { revival, rests } = make();
   const remains = loaded();
-  const told: string[] = [];
+  const events: string[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
   const load = () => {
-    told.push(`loaded after ${remains.closed} closed`);
+    events.push(`loaded after ${remains.closed} closed`);
     return Promise.resolve(loaded());
   };
-  revival.begin({ ...lost(load, remains, told), onReady: () => resolve() });
+  revival.begin({ ...lost(load, remains, events), onReady: () => resolve() });
   await promise;
   await revival.close();
-  assertEquals([told, rests], [["attempt", "loaded after 1 closed"], []]);
+  assertEquals([events, rests], [["attempt", "loaded after 1 closed"], []]);
 });
 
 Deno.test("nothing is loaded where all is to end while what is left is closed", async () => {
   const { revival } = make();
-  const told: string[] = [];
-  revival.begin(lost(() => Promise.resolve(loaded()), loaded(), told));
+  const events: string[] = [];
+  revival.begin(lost(() => Promise.resolve(loaded()), loaded(), events));
   await revival.close();
-  assertEquals(told, []);
+  assertEquals(events, []);
 });
 
 Deno.test("what fails again and again is left alone until the first failure is a minute old", async () => {
   const { revival, rests } = make();
-  const told: string[] = [];
+  const events: string[] = [];
   let left = 5;
   const { promise, resolve } = Promise.withResolvers<void>();
   const load = () =>
@@ -80,15 +80,15 @@ Deno.test("what fails again and again is left alone until the first failure is a
       ? Promise.reject(new M40Error("out_of_memory", `no memory ${left}`))
       : Promise.resolve(loaded());
   revival.begin({
-    ...lost(load, loaded(), told),
+    ...lost(load, loaded(), events),
     onReady: () => {
-      told.push("ready");
+      events.push("ready");
       resolve();
     },
   });
   await promise;
   await revival.close();
-  assertEquals(told, [
+  assertEquals(events, [
     ...["attempt", "no memory 4", "attempt", "no memory 3", "attempt", "no memory 2"],
     ...["attempt", "no memory 1", "attempt", "no memory 0", "attempt", "ready"],
   ]);
@@ -98,37 +98,37 @@ Deno.test("what fails again and again is left alone until the first failure is a
 
 Deno.test("what is loaded when all is to end is closed again", async () => {
   const { revival } = make();
-  const told: string[] = [];
+  const events: string[] = [];
   const late = loaded();
   const { promise, resolve } = Promise.withResolvers<Loaded>();
-  revival.begin(lost(() => promise, loaded(), told));
-  while (told.length === 0) await undefined;
+  revival.begin(lost(() => promise, loaded(), events));
+  while (events.length === 0) await undefined;
   const closing = revival.close();
   resolve(late);
   await closing;
-  assertEquals([told, late.closed], [["attempt"], 1]);
+  assertEquals([events, late.closed], [["attempt"], 1]);
 });
 
-Deno.test("what is being loaded when all is to end is told so, and its failure is nobody's", async () => {
+Deno.test("a load that runs at the end is aborted, and its failure is ignored", async () => {
   const { revival } = make();
-  const told: string[] = [];
+  const events: string[] = [];
   const load = (signal: AbortSignal) =>
     new Promise<Loaded>((_, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason));
     });
-  revival.begin(lost(load, loaded(), told));
-  while (told.length === 0) await undefined;
+  revival.begin(lost(load, loaded(), events));
+  while (events.length === 0) await undefined;
   await revival.close();
-  assertEquals(told, ["attempt"]);
+  assertEquals(events, ["attempt"]);
 });
 
-Deno.test("what is left and does not close is told of, and holds nothing up", async () => {
+Deno.test("a remainder that does not close is reported, and holds nothing up", async () => {
   const { revival, problems } = make();
-  const told: string[] = [];
+  const events: string[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
   const remains = { closed: 0, close: () => Promise.reject(new Error("it does not close")) };
   revival.begin({
-    ...lost(() => Promise.resolve(loaded()), remains, told),
+    ...lost(() => Promise.resolve(loaded()), remains, events),
     onReady: () => resolve(),
   });
   await promise;

@@ -1,4 +1,4 @@
-// Items of OpenAI's responses into messages: whose turn is which, and what belongs to one.
+// OpenAI's response items become messages: the role of each turn, and which items belong to one.
 import { assertEquals } from "@std/assert";
 import { messagesOf } from "../../server/openai/responses/conversation.ts";
 import { readInput } from "../../server/openai/responses/input_items.ts";

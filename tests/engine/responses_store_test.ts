@@ -51,7 +51,7 @@ Deno.test("a response that is larger than all there is room for is not kept, and
   assertEquals([store.count, store.bytes, store.get(large.response.id)], [0, 0, undefined]);
 });
 
-Deno.test("a response that went while the next was on its way is there again with it, unless it was deleted", () => {
+Deno.test("a response that went while the next was on its way is stored again with it, unless it was deleted", () => {
   const store = new ResponseStore({ count: 3, bytes: 1e6 });
   const first = stored("a");
   store.put(first);
@@ -63,7 +63,7 @@ Deno.test("a response that went while the next was on its way is there again wit
   assertEquals(store.get(first.response.id), first);
   store.delete(first.response.id);
   store.delete(second.response.id);
-  assertEquals(store.count, 1, "nothing is held that nobody can ask for");
+  assertEquals(store.count, 1, "nothing unreachable is held");
   const third = stored("c", second);
   store.put(third);
   assertEquals(textsOf(store.get(third.response.id)), ["a", "b", "c"]);
@@ -103,11 +103,11 @@ Deno.test("whatever is done with it, it keeps to its limits, counts right, and h
           assert(!gone.has(one), "what was deleted stays so");
           const { previous } = one;
           if (previous === undefined || gone.has(previous)) continue;
-          assertEquals(store.get(previous.response.id), previous, "what it goes on from is there");
+          assertEquals(store.get(previous.response.id), previous, "its predecessor is stored");
         }
       }
       for (const { response: { id } } of all) store.delete(id);
-      assertEquals([store.count, store.bytes], [0, 0], "nothing is held that nobody can ask for");
+      assertEquals([store.count, store.bytes], [0, 0], "nothing unreachable is held");
     }),
     { numRuns: 300 },
   );

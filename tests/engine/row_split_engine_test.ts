@@ -7,9 +7,8 @@ import { collect } from "../fixtures/engine_fixture.ts";
 import { LARGE_CONTEXT, writeLargeProductsModel } from "../fixtures/large_products_model.ts";
 import { answersTo, devicesOf, golden, withCards } from "../fixtures/staged_engines.ts";
 
-// A whole engine with the rows of its model's products on two and three devices answers what one device answers, to the bits of
-// the log-probabilities; what it keeps of sequences goes to host memory and to disk and comes back; and it ends what it cannot
-// go on with.
+// A whole engine with row-split models on two and three devices answers with the bits of one device. Its KV blocks
+// and states go to host memory and to disk and come back. It ends what it cannot continue.
 
 const folder = await Deno.makeTempDir();
 const MODEL = await writeLargeProductsModel(folder);
@@ -28,7 +27,7 @@ const REQUESTS: readonly GenerateRequest[] = [30, 60, 70, 9, 20].map((length, i)
   topLogprobs: 3,
 }));
 
-Deno.test("rows on two and three devices: all answers have the bits of one device's, while sequences give way and come back", async () => {
+Deno.test("rows on two and three devices: all answers have the bits of one device's, while sequences are preempted and resume", async () => {
   const alone = await withCards(
     MODEL,
     1,
@@ -51,7 +50,7 @@ Deno.test("rows on two and three devices: all answers have the bits of one devic
   }
 });
 
-Deno.test("rows on two devices: who decodes goes from step to step in runs, which end for whoever comes or goes", async () => {
+Deno.test("rows on two devices: decoding goes from step to step in runs, which end when a request comes or goes", async () => {
   const options = { contextTokens: 128, parallel: 4, deviceProcess: true };
   const alone = await withCards(MODEL, 1, options, (engine) => answersTo(engine, REQUESTS));
   await withCards(MODEL, 2, { ...options, ...ROWS }, async (engine) => {
@@ -181,7 +180,7 @@ for (const killed of [0, 1]) {
         assertEquals(error.code, "device");
         assert(error.message.includes(devicesOf(2).split(",")[killed]), error.message);
       }
-      // The other one waits for nobody: alone it would do so for 20 seconds.
+      // The other one does not wait: alone it would do so for 20 seconds.
       assert(performance.now() - begun < 10_000);
       await assertRejects(
         async () => {
@@ -209,7 +208,7 @@ Deno.test("rows of a model without large products are refused, saying what to as
   }
 });
 
-Deno.test(`what ${BACKEND} devices measure says nothing of cards: where nobody asks for rows, layers are split`, async () => {
+Deno.test(`what ${BACKEND} devices measure says nothing of cards: without --split rows, layers are split`, async () => {
   await withCards(MODEL, 2, { contextTokens: 128 }, (engine) => {
     assertEquals(engine.cards.map(({ layers }) => layers), [[0, 0], [1, 1]]);
     return Promise.resolve();

@@ -11,12 +11,13 @@ import { PATHS } from "../fixtures/exchanging_cards.ts";
 import { type RowSplitModel, withRows } from "../fixtures/row_split_model.ts";
 import { CONTEXT, type StagedModel, withStages } from "../fixtures/staged_model.ts";
 
-// Runs of a model whose rows are split over cards: all cards compute the same steps, whatever ends the run and whenever each of
-// them notices; what is sampled has the bits of steps on one card; and where one card fails the others are not left waiting.
+// Runs of a model whose rows are split over cards. All cards compute the same steps, whatever ends the run and
+// whenever each notices. Sampled tokens have the bits of steps on one card. Where one card fails, the others do not
+// wait for it.
 
 const EMULATED = BACKEND === "emulated";
 
-/** Attention, and states beside it. */
+/** Attention and states. */
 const MODELS = EMULATED ? ["llama"] : ["llama", "granitehybrid-moe"];
 
 type Model = Pick<RowSplitModel | StagedModel, "plan"> & {
@@ -65,7 +66,7 @@ class Texts {
 const endless = (texts: Texts): RunLimits[] =>
   texts.tokens.map(() => ({ tokens: 1000, endTokens: NO_END }));
 
-/** What each step of a run gives; the run is told to stop as soon as `stop` of them have come. */
+/** The outputs of each step of a run, which is stopped as soon as `stop` of them have come. */
 async function run(
   { device }: RowSplitModel,
   texts: Texts,
@@ -115,14 +116,14 @@ for (const name of MODELS) {
   });
 }
 
-Deno.test("all cards end a run behind the same step, wherever it is told to stop: the next ones go on from there", async () => {
+Deno.test("all cards end a run behind the same step, wherever it is stopped: the next ones go on from there", async () => {
   const stops = EMULATED ? [0, 1] : Array.from({ length: 40 }, (_, i) => i % 4);
   await withRows("llama", [1, 1], { rings: rings(2) }, async (model) => {
     let stopped = 0;
     for (const stop of stops) {
       const [texts, others] = [new Texts(model, 2), new Texts(model, 2)];
       await texts.step();
-      // They may have begun one more when they are told.
+      // They may have begun one more when the stop arrives.
       const taken = await run(model, texts, 20, endless(texts), stop);
       assert(taken.length >= Math.max(1, stop), `${taken.length} steps, stopped after ${stop}`);
       stopped += Number(taken.length < 20);
@@ -204,7 +205,7 @@ Deno.test("a run that one card cannot begin fails at once, for all of them, and 
   }
 });
 
-Deno.test("a card whose process is killed in the midst of a run: the run fails with its name, nobody waits on, all can be closed", async () => {
+Deno.test("a card whose process is killed during a run: the run fails with its name, no card waits on, all can be closed", async () => {
   const begun = performance.now();
   for (const lost of [0, 1]) {
     await withRows("llama", [1, 1], { process: true, rings: rings(2, 256) }, async (model) => {

@@ -9,7 +9,7 @@ const folder = await Deno.makeTempDir();
 const path = await writeLargeProductsModel(folder);
 addEventListener("unload", () => Deno.removeSync(folder, { recursive: true }));
 
-Deno.test("a server whose model has its rows on two devices tells of each what it has, in /slots and m40 ps", async () => {
+Deno.test("a server whose model has its rows on two devices reports what each has, in /slots and m40 ps", async () => {
   const engine = { device: devicesOf(2), split: "rows", contextTokens: 128 } as const;
   await using server = await startServer({ path, engine });
   const { cards } = server.engine;

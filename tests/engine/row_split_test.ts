@@ -7,9 +7,9 @@ import { PATHS } from "../fixtures/exchanging_cards.ts";
 import { type RowSplitModel, withRows } from "../fixtures/row_split_model.ts";
 import { follower, type StagedModel, withStages } from "../fixtures/staged_model.ts";
 
-// A model whose products' rows are split over cards: what it computes has the bits of one card's.
+// A model whose products' rows are split over cards computes the bits of one card.
 
-/** Elsewhere, two that differ: windows and sinks, experts and states beside attention. */
+/** Otherwise, two that differ: windows and sinks, experts and states with attention. */
 const MODELS = Deno.env.get("M40_ROW_SPLIT_MODELS")?.split(",") ??
   (BACKEND === "cpu" ? goldenNames() : ["gpt-oss", "granitehybrid-moe"]);
 

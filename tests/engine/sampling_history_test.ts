@@ -4,7 +4,7 @@ import { SAMPLING_DEFAULTS, type SamplingParameters } from "../../engine/samplin
 import { SequenceSampling } from "../../engine/sampling/sequence_sampling.ts";
 import { Random } from "../fixtures/random.ts";
 
-// What of a sequence's past its sampling looks at, against the same looked up anew in the whole past.
+// The incremental history of sampling, compared with a fresh look at all earlier tokens.
 
 const END = 0;
 const TEXTS = ["", "a", "b", "c", "\n", "x:", ":y", "-", "-!", "z"];
@@ -171,7 +171,7 @@ Deno.test("penalties of repetitions are taken off the request's own biases, and 
 });
 
 Deno.test("DRY penalises no more tokens than a step has room for: those that would go on the longest repetitions", () => {
-  // The last token has stood before 3000 others; before the first ten of these, after a 2 as it does now.
+  // The last token occurs before 3000 others; before the first ten of these, after a 2 as it does now.
   const prompt = Array.from({ length: 3000 }, (_, i) => [i < 10 ? 2 : 3, 1, 100 + i]).flat();
   const dry = new DryPenalties(
     [...prompt, 2, 1],

@@ -1,4 +1,4 @@
-// What requests can make long is done beside the event loop, or in pieces between which others have their turn.
+// Work that requests can make long runs off the event loop, or in pieces between other work.
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { setImmediate } from "node:timers";
 import { HERMES } from "../../engine/chat/tools/hermes.ts";
@@ -84,7 +84,7 @@ Deno.test("grammars are built while others have their turn, refused ones with th
       async () => await engine.generate({ ...request, constraint: REFUSED }).done,
       M40Error,
     );
-    // The thread is there.
+    // The thread runs.
     await engine.ready({ ...request, constraint: CONSTRAINTS[0] });
     let refused: unknown;
     const turns = await turnsWithin(async () => {
@@ -113,7 +113,7 @@ Deno.test("grammars are built while others have their turn, refused ones with th
   });
 });
 
-Deno.test("an answer is held to a schema that was built beside, numbers of many digits included", async () => {
+Deno.test("an answer is held to a schema that was built off the event loop, numbers of many digits included", async () => {
   await withEngine({}, async (engine) => {
     const schema = parseJson('{"const":{"2":12345678901234567890,"1":1.0}}');
     const constraint: Constraint = { kind: "json_schema", schema };
@@ -177,7 +177,7 @@ Deno.test("a long conversation's prompt is the tokenizer's, what looks like a co
   });
 });
 
-Deno.test("work that takes too long is given up, the next is done; a thread that nobody needs ends", async () => {
+Deno.test("work that takes too long is given up, the next is done; an idle thread ends", async () => {
   const { metadata } = await readGguf(GOLDEN);
   const slow: Job = { kind: "constraint", constraint: JSON.stringify(REFUSED), spaced: true };
   const quick = { kind: "encode", text: "a b", addSpecial: false, parseSpecial: true } as const;
@@ -193,7 +193,7 @@ Deno.test("work that takes too long is given up, the next is done; a thread that
     assertEquals([...await kept.run(quick)], expected);
     while (kept.runs) await new Promise((resolve) => setTimeout(resolve, 1));
   }
-  // One that is ended within a job, and those behind it: each is told.
+  // One that is ended within a job, and those behind it: each gets an error.
   const both = [kept.run(slow), kept.run(quick)];
   await kept.close();
   for (const one of await Promise.allSettled(both)) {
@@ -201,7 +201,7 @@ Deno.test("work that takes too long is given up, the next is done; a thread that
   }
 });
 
-Deno.test("only so much waits beside: more is told so at once", async () => {
+Deno.test("only so much work may wait for the thread: more is refused at once", async () => {
   const { metadata } = await readGguf(GOLDEN);
   const side = new SideThread(metadata);
   const slow: Job = { kind: "constraint", constraint: JSON.stringify(REFUSED), spaced: false };
@@ -217,7 +217,7 @@ Deno.test("only so much waits beside: more is told so at once", async () => {
   assertEquals(codes.filter((code) => code === "queue_full").length, 80 - 1 - 64);
 });
 
-Deno.test("grammars that nobody waits for any more are not built: others find room, and those who stay get theirs", async () => {
+Deno.test("unwanted grammars are not built: others find room, and requests that stay get theirs", async () => {
   await withEngine({}, async (engine) => {
     const asked = (least: number, signal?: AbortSignal) =>
       engine.ready({
@@ -246,7 +246,7 @@ Deno.test("grammars that nobody waits for any more are not built: others find ro
   });
 });
 
-Deno.test("a long text that nobody waits for any more takes no place beside", async () => {
+Deno.test("an unwanted long text takes no room in the thread's queue", async () => {
   const { metadata } = await readGguf(GOLDEN);
   const side = new SideThread(metadata);
   const text = { kind: "encode", text: "a b", addSpecial: false, parseSpecial: true } as const;

@@ -107,7 +107,7 @@ Deno.test("KV blocks that change hands after a step was asked for are that step'
       const step = one.next(next, true);
       const result = device.step([step]);
       if (givenUp) {
-        // The scheduler's own list, which is emptied when the sequence gives way.
+        // The scheduler's own list, which is emptied when the sequence is preempted.
         for (const kvBlocks of one.kvBlocks) kvBlocks.splice(0, kvBlocks.length, 7, 8, 9);
         await device.step([follower(model, 0).next(tokensOf(2, 0, 40), false)]);
       }
@@ -125,7 +125,8 @@ Deno.test("a step that a card refuses fails with that card's name; those after i
     const step = follower(model, 2).next(tokensOf(1, 0, 9), false);
     for (
       const [card, refused] of [
-        // A KV block that there is not, and an output of a row that there is not: the last card alone is told of outputs.
+        // A KV block that does not exist, and an output of a row that does not exist: only the last card gets
+        // outputs.
         ["card 0", { ...step, kvBlocks: step.kvBlocks.map((some) => Array.from(some, () => 1e6)) }],
         ["card 2", { ...step, outputs: [{ row: 100, kind: "logits" as const }] }],
       ] as const

@@ -7,7 +7,7 @@ import { writeWindowedModel } from "../fixtures/windowed_model.ts";
 
 // A whole engine over two and three devices answers what one device answers, to the bits of the log-probabilities.
 
-/** Experts and windows, two branches of a layer, states beside attention; tests/slow/more_cases_test.ts has more. */
+/** Experts and windows, two branches of a layer, states with attention; tests/slow/more_cases_test.ts has more. */
 const MODELS = Deno.env.get("M40_STAGED_ENGINES")?.split(",") ??
   ["gpt-oss", "falcon", "granitehybrid-moe"];
 /** Devices at most, where a model has as many layers. */
@@ -24,9 +24,9 @@ const REQUESTS: readonly GenerateRequest[] = [30, 60, 70, 9, 20].map((length, i)
   topLogprobs: 3,
 }));
 
-/** Each is alone: nobody else is in the batch. */
+/** Each is alone in the batch. */
 const ONE: EngineOptions = { contextTokens: 128, parallel: 1 };
-/** KV blocks for a sequence or two, so that some give way. */
+/** KV blocks for a sequence or two, so that some are preempted. */
 const FEW: EngineOptions = { contextTokens: 128, parallel: 4, kvBlocks: 4, stateSlots: 5 };
 
 for (const name of MODELS) {
@@ -49,7 +49,7 @@ for (const name of MODELS) {
   });
 }
 
-Deno.test("few KV blocks do make sequences give way, and their KV blocks come back from host memory", async () => {
+Deno.test("few KV blocks do preempt sequences, and their KV blocks come back from host memory", async () => {
   await withCards("llama", 3, FEW, async (engine) => {
     await answersTo(engine, REQUESTS);
     const { preemptions, recomputations } = engine.status();

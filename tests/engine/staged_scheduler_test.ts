@@ -63,6 +63,6 @@ for (const name of ["llama", "gemma3"]) {
     alone.tokens.forEach((tokens) => assertEquals(tokens.length, PROMPT_TOKENS + DRAWN));
     const staged = await answers(name, 2, 2, FEW_KV_BLOCKS);
     assertEquals(staged.tokens, alone.tokens);
-    assert(staged.saves > 0, "nobody gave way");
+    assert(staged.saves > 0, "no sequence was preempted");
   });
 }

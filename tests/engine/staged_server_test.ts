@@ -5,8 +5,8 @@ import { childrenOf, endOf } from "../fixtures/process_table.ts";
 import { MODEL, NO_END, startServer, type TestServer } from "../fixtures/server_fixture.ts";
 import { devicesOf } from "../fixtures/staged_engines.ts";
 
-// A server whose model is on two devices: what it answers, what it says of each of them, and what becomes of it where one
-// is lost.
+// A server whose model is on two devices: its answers, what it reports of each device, and what happens when one is
+// lost.
 
 const REQUEST = { prompt: "Hello", max_tokens: 12, seed: 7, n: 2, ...NO_END, temperature: 0.8 };
 
@@ -18,7 +18,7 @@ async function textsOf(response: Response): Promise<string[]> {
   return body.choices.map(({ text }: { text: string }) => text);
 }
 
-Deno.test("a server over two devices answers as one over one, and tells of each", async () => {
+Deno.test("a server over two devices answers as one over one, and reports each", async () => {
   let expected: string[];
   {
     await using one = await startServer({ engine: { device: devicesOf(1), ...OPTIONS } });
@@ -76,7 +76,7 @@ function processesOf({ engine }: TestServer): number[] {
   return engine["copies"]["there"][0].placed.cards.map(({ kernels }) => kernels.processId!);
 }
 
-/** Fails where one of them is there still, be it as a zombie. */
+/** Fails where one of them still exists, even as a zombie. */
 function assertGone(processes: readonly number[]): void {
   const children = childrenOf();
   assertEquals(processes.filter((process) => children.includes(process)), []);
@@ -97,7 +97,7 @@ Deno.test("two devices have a process each; both are gone when the model is unlo
 });
 
 for (const killed of [0, 1]) {
-  Deno.test(`the process of device ${killed} is killed: who is served is told, nothing is left`, async () => {
+  Deno.test(`the process of device ${killed} is killed: its requests get an error, nothing is left`, async () => {
     const engine = { device: devicesOf(2), deviceProcess: true, ...OPTIONS };
     let processes: number[];
     {

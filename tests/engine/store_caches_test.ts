@@ -23,7 +23,7 @@ import {
 
 const LIBRARY = "registry.ollama.ai/library";
 
-/** What list has beside the built-in model. */
+/** What list shows in addition to the built-in model. */
 async function listed(): Promise<[name: string, origin: string][]> {
   return (await listModels()).filter(({ builtIn }) => !builtIn)
     .map(({ name, origin }) => [name, origin]);
@@ -88,7 +88,7 @@ Deno.test("Ollama's cache: what a manifest names is refused, with why, and never
     const good = await putBlob(ollama, "model", "weights");
     const secret = await put(join(home, "secret"), "weights");
     const digest = (digest: unknown): ManifestLayer[] => [{ ...good, digest }];
-    // A digest that is well formed, whose file is a link out of the cache.
+    // A well-formed digest whose file is a link out of the cache.
     const hex = "ab".repeat(32);
     await Deno.symlink(secret, join(ollama, "blobs", `sha256-${hex}`));
     await Deno.mkdir(join(ollama, "blobs", `sha256-${"cd".repeat(32)}`));
@@ -323,7 +323,7 @@ Deno.test("Hugging Face's cache: files are found by name, by repository and quan
   }));
 
 for (const kind of Object.keys(COMPANIONS)) {
-  Deno.test(`Hugging Face's cache: beside a ${kind} a repository and its quantisation are the model`, () =>
+  Deno.test(`Hugging Face's cache: next to a ${kind} a repository and its quantisation are the model`, () =>
     inStore(async ({ hub }) => {
       const id = "unsloth/gemma-GGUF";
       await putHubFile(hub, id, "mtp-gemma-Q8_0.gguf", companionFile(kind));
@@ -445,7 +445,7 @@ Deno.test("caches: they lie where their programs' variables say", () =>
     return Promise.resolve();
   }));
 
-Deno.test("store: a record of other files than those that are there is reported, and not used", () =>
+Deno.test("store: a record of other files than the existing ones is reported, and not used", () =>
   inStore(async ({ models }) => {
     await put(join(models, "x.gguf"), "12345");
     const record = { source: "s", pulledAt: new Date(0), system: "Be brief." };

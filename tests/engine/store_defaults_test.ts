@@ -7,7 +7,7 @@ import { loadTokenizer } from "../../engine/tokenizer/load.ts";
 import { asking, collect, withEngine } from "../fixtures/engine_fixture.ts";
 import { BASIC, string, vocabularyMetadata } from "../fixtures/tokenizer_metadata.ts";
 
-// What comes with a model beside its file.
+// The files that come with a model.
 
 /** The defaults of parameters, and the warnings that they give. */
 function defaultsOf(parameters: Record<string, ParameterValue>) {
@@ -121,7 +121,7 @@ Deno.test("defaults: a request that says nothing has the model's stop, sampling 
   });
 });
 
-/** What a model whose template and system message are these is asked. */
+/** The prompt of a model with this template and system message. */
 async function promptOf(
   template: string,
   messages: ChatMessage[],

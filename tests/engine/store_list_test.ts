@@ -75,7 +75,7 @@ Deno.test("list: of several files of a name the whole one counts, then the parts
     assertEquals(listed[1].model.files, [join(models, "x.gguf")]);
   }));
 
-Deno.test("list: what was found out is kept, and found out anew when a file or the record of it changes", () =>
+Deno.test("list: what was found out is kept, and found out again when a file or the record of it changes", () =>
   inStore(async ({ models, home }) => {
     const path = join(models, "x.gguf");
     const cache = join(home, "cache/m40/models.json");
@@ -112,7 +112,7 @@ Deno.test("list: what was found out is kept, and found out anew when a file or t
       await Deno.writeTextFile(cache, content);
       assertEquals(await look(), fresh, content.slice(0, 200));
     }
-    // A folder in its place: nothing is kept, nothing fails.
+    // A folder instead of a file: nothing is kept, nothing fails.
     await Deno.remove(cache);
     await Deno.mkdir(cache);
     assertEquals(await look(), fresh);

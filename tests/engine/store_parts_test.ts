@@ -122,7 +122,7 @@ Deno.test("parts: one that is a copy of another, or renamed, is named", async ()
   assertMatch(swapped[2], /^F\/cut-00001-of-00003.gguf: named as part 1 of 3, but .* part 2 of 3/);
 });
 
-Deno.test("parts: those of another model are told, by whatever differs", async () => {
+Deno.test("parts: those of another model are reported, by what differs", async () => {
   const set = (key: string, entry: MetadataEntry): Cut => ({
     parts: 2,
     change: (part, metadata) => part === 2 && metadata.set(key, entry),

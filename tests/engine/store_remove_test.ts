@@ -128,7 +128,7 @@ Deno.test("cp: a model has a second name, either of which can be removed without
     });
     assertEquals((await removeModel("big")).freedBytes < 2000, true, "the bytes have another name");
     assertEquals((await resolveModel("other:2")).fileBytes, copy.fileBytes);
-    // From elsewhere: a file may be written to, and is copied; a blob of Ollama's never is.
+    // From other folders: a file may be written to, and is copied; a blob of Ollama's never is.
     const path = await put(join(home, "some.gguf"), await Deno.readFile(GOLDEN));
     assertEquals((await copyModel(path, "mine")).linked, false);
     assertEquals((await resolveModel("mine")).record?.source, path);

@@ -84,15 +84,15 @@ Deno.test("a KV block of the same tokens that was computed in another way ends w
 
 Deno.test("a release of KV blocks is reported, and sharing KV blocks leaves fewer free", () => {
   const kvBlockManager = new KvBlockManager(6, KV_BLOCK_TOKENS);
-  let told = 0;
-  kvBlockManager.onRelease = () => told++;
+  let releases = 0;
+  kvBlockManager.onRelease = () => releases++;
   const kvBlocks = publish(kvBlockManager, Array.from({ length: 9 }, (_, i) => i), 2);
-  assertEquals(told, 1);
+  assertEquals(releases, 1);
   assertEquals([kvBlockManager.freeKvBlocks, kvBlockManager.freeKvBlocksExcept(kvBlocks)], [6, 4]);
   kvBlockManager.share(kvBlocks);
   assertEquals([kvBlockManager.freeKvBlocks, kvBlockManager.freeKvBlocksExcept(kvBlocks)], [4, 4]);
   kvBlockManager.release([]);
-  assertEquals(told, 1);
+  assertEquals(releases, 1);
 });
 
 /** Groups that see everything, and two KV blocks and a token of the third. */
