@@ -22,9 +22,9 @@ uint64_t checked_tensor_bytes(const m40_tensor_desc& desc);
 // Checks all of a cache's description but how many bytes it takes.
 void check_cache_desc(const m40_cache_desc& desc);
 
-// Places the layers of each group one after the other in the group's KV blocks. layer_bytes(layer): of K and V of one KV block.
-// offsets: [n_layers], where each layer starts, or nullptr. The result is the bytes of a KV block: of the largest group.
-// Fails where that is more than any device has.
+// Places the layers of each group one after the other in the group's KV blocks. layer_bytes(layer): of K and V of one
+// KV block. offsets: [n_layers], where each layer starts, or nullptr. The result is the bytes of a KV block: of the
+// largest group. Fails where that is more than any device has.
 template <class LayerBytes>
 uint64_t place_cache_layers(const m40_cache_desc& desc, uint64_t* offsets, const LayerBytes& layer_bytes) {
   uint64_t ends[M40_MAX_CACHE_GROUPS] = {};
@@ -39,8 +39,8 @@ uint64_t place_cache_layers(const m40_cache_desc& desc, uint64_t* offsets, const
   return kv_block_bytes;
 }
 
-// Places the states one after the other in a slot, each from a multiple of `alignment` bytes on. offsets: [n_states], or
-// nullptr. The result is the bytes of a slot, a multiple of it.
+// Places the states one after the other in a slot, each from a multiple of `alignment` bytes on. offsets: [n_states],
+// or nullptr. The result is the bytes of a slot, a multiple of it.
 uint64_t place_states(const m40_cache_desc& desc, uint64_t* offsets, uint64_t alignment);
 
 // Rows of a buffer in the largest step.

@@ -1,6 +1,6 @@
 // GGUF's tensor types, a struct each; those with codebooks are in iq_formats.h, those of -1, 0 and 1 in
-// ternary_formats.h, floating point of 4 bits in fp4_formats.h. An object is one block of weights: its constructor unpacks the scales,
-// weights(group, i) gives the kLanes weights from 32 * group + kLanes * i on.
+// ternary_formats.h, floating point of 4 bits in fp4_formats.h. An object is one block of weights: its constructor
+// unpacks the scales, weights(group, i) gives the kLanes weights from 32 * group + kLanes * i on.
 //
 // Quants (q) are the stored small integers; d is a block's half-precision scale, m its minimum. A weight is d * q or
 // d * q + m, in float32. Where there is a minimum, d and q have so few bits together that d * q is exact: the one

@@ -57,7 +57,8 @@ struct Execution {
 M40_OPERATIONS(OPERATION)
 #undef OPERATION
 
-// Finds the rows of each sequence of the program's step, where it has states. Within the room that was reserved for them.
+// Finds the rows of each sequence of the program's step, where it has states. Within the room that was reserved for
+// them.
 void find_sequence_rows(m40_program* program);
 // The whole program, over the program's step, whose rows are grouped by sequence.
 void run_program(const Execution& execution);

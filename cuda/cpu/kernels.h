@@ -36,8 +36,8 @@ struct Kernels {
   // Rounds to nearest, ties to even.
   void (*to_f16)(const float* values, uint16_t* halves, size_t n);
 
-  // One token of the gated delta rule (m40_op_delta_rule) over a head's state [n_rows, n_columns], q and k of one length 1:
-  // state *= decay; state += k (beta * (v - state^T k))^T; output = scale * state^T q.
+  // One token of the gated delta rule (m40_op_delta_rule) over a head's state [n_rows, n_columns], q and k of one
+  // length 1: state *= decay; state += k (beta * (v - state^T k))^T; output = scale * state^T q.
   void (*delta_step)(float* state, size_t n_rows, size_t n_columns, const float* q, const float* k, const float* v, float decay,
                      float beta, float scale, float* output);
   // One token of a head's state space (m40_op_selective_scan). The state is [n_rows, n_columns], a row for each value

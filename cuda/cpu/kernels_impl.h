@@ -17,8 +17,8 @@ namespace {
 // ---- unpacking --------------------------------------------------------------------------------------
 
 // Groups of 32 weights that are unrolled: all of a block, so that the compiler knows where each group lies in it. Where
-// integers have four lanes that is too much code, which takes long to compile and runs no faster: two, so that it knows low
-// from high halves.
+// integers have four lanes that is too much code, which takes long to compile and runs no faster: two, so that it knows
+// low from high halves.
 #if defined(__AVX2__)
 constexpr bool kWholeBlocks = true;
 #else

@@ -1,4 +1,5 @@
-// output[t] = residual[t] + scale * sum over slots of weights[t, slot] * input[t * n_used + slot], both from output_column on
+// output[t] = residual[t] + scale * sum over slots of weights[t, slot] * input[t * n_used + slot], both from
+// output_column on
 #include "execution.h"
 
 namespace m40::reference {

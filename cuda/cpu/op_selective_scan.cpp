@@ -1,4 +1,5 @@
-// The state space of Mamba-2. A head's state lies here as [state_dim, head_dim], so that lanes are values of the output.
+// The state space of Mamba-2. A head's state lies here as [state_dim, head_dim], so that lanes are values of the
+// output.
 #include <math.h>
 
 #include "states.h"

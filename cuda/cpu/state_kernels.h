@@ -1,6 +1,6 @@
 // One token's part of recurrences over a matrix of states, for the instruction set that the including file is compiled
-// for. Lanes are the columns of the state, each of which evolves by itself: its sums go over the rows from first to last,
-// whatever the vectors' width.
+// for. Lanes are the columns of the state, each of which evolves by itself: its sums go over the rows from first to
+// last, whatever the vectors' width.
 #ifndef M40_REFERENCE_STATE_KERNELS_H
 #define M40_REFERENCE_STATE_KERNELS_H
 

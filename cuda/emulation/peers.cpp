@@ -1,5 +1,5 @@
-// The emulated device's memory as other devices reach it: in the same process as it is, from others through a file in memory
-// that takes its place when the first one asks for a handle.
+// The emulated device's memory as other devices reach it: in the same process as it is, from others through a file in
+// memory that takes its place when the first one asks for a handle.
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>

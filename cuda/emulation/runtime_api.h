@@ -1,6 +1,6 @@
 // The part of the CUDA runtime's interface that the library uses, by its own names, on the host's memory. Work on a
-// stream is done at once, in the order it is given; while a stream is captured it is kept for the graph instead. Where the
-// environment makes the device late or has it hang, streams and events say so.
+// stream is done at once, in the order it is given; while a stream is captured it is kept for the graph instead. Where
+// the environment makes the device late or has it hang, streams and events say so.
 #ifndef M40_EMULATION_RUNTIME_API_H
 #define M40_EMULATION_RUNTIME_API_H
 

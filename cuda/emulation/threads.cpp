@@ -1,6 +1,6 @@
-// The scheduler of a block's fibers. Threads run one at a time, each until it waits for others, so a kernel without
-// the synchronisation that it needs computes something else here; and something else again where M40_EMULATION_ORDER
-// is "reverse", which runs threads and blocks from the last to the first. Where M40_EMULATION_KERNELS names a file, each
+// The scheduler of a block's fibers. Threads run one at a time, each until it waits for others, so a kernel without the
+// synchronisation that it needs computes something else here; and something else again where M40_EMULATION_ORDER is
+// "reverse", which runs threads and blocks from the last to the first. Where M40_EMULATION_KERNELS names a file, each
 // kernel's name is added to it as a line when it is launched for the first time.
 #include "threads.h"
 
@@ -288,7 +288,8 @@ class Block {
 // Shared memory and indices are global: one grid runs at a time.
 std::mutex grid_mutex;
 
-// Blocks that no grid has: their threads' stacks are kept. Never destroyed: a thread may be in one when the process ends.
+// Blocks that no grid has: their threads' stacks are kept. Never destroyed: a thread may be in one when the process
+// ends.
 std::vector<Block*>& free_blocks() {
   static std::vector<Block*>* instance = new std::vector<Block*>;
   return *instance;

@@ -53,13 +53,13 @@ void yield_to_devices();
 // Of a clock of the device's.
 uint64_t nanoseconds();
 
-// Runs all blocks of a grid, one after the other. Returns nullptr, or what a kernel did wrong; the rest of the grid is then
-// not run.
+// Runs all blocks of a grid, one after the other. Returns nullptr, or what a kernel did wrong; the rest of the grid is
+// then not run.
 const char* run_grid(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()>& thread);
 
-// The same of blocks that are there together and may wait for each other, and for the host: it is to be called on a thread
-// of its own. They have dynamic shared memory alone. While all of them wait, other grids may be run. late: so many of the
-// last blocks come only when all others have returned.
+// The same of blocks that are there together and may wait for each other, and for the host: it is to be called on a
+// thread of its own. They have dynamic shared memory alone. While all of them wait, other grids may be run. late: so
+// many of the last blocks come only when all others have returned.
 const char* run_grid_together(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, uint64_t late, const std::function<void()>& thread);
 
 }  // namespace m40::emulation

@@ -9,7 +9,8 @@
 
 namespace m40::cuda {
 
-// Whether launches of the calling thread are being written down instead (launch_list.h): then this one is missing there.
+// Whether launches of the calling thread are being written down instead (launch_list.h): then this one is missing
+// there.
 bool written_down(const char* kernel);
 
 }  // namespace m40::cuda

@@ -166,16 +166,16 @@ struct m40_context final : m40::TensorLookup, m40::TensorArenas {
     return tensor < tensors.size() && tensors[tensor].arena->alive() ? &tensors[tensor].desc : nullptr;
   }
   const m40::Arena* arena_of(uint32_t tensor) const override { return tensors[tensor].arena; }
-  // To be called first in every function of the ABI: CUDA's device is the calling thread's, and no kernel stays on it that
-  // what the function does would have to wait for. Throws where it hangs.
+  // To be called first in every function of the ABI: CUDA's device is the calling thread's, and no kernel stays on it
+  // that what the function does would have to wait for. Throws where it hangs.
   void use() const;
   // The same for functions that return before their work ends, or that wait for the device without a bound, as
   // allocations do. No persistent kernel is launched until the work ends.
   void use(m40::cuda::LaunchedWork& work) const;
   // The same of functions that wait for a step, or ask for one: a kernel may stay.
   void use_beside_resident() const;
-  // Waits for all that is under way, and no kernel comes to stay until the work ends. False where the device hangs: what it may
-  // still use must be left alone.
+  // Waits for all that is under way, and no kernel comes to stay until the work ends. False where the device hangs:
+  // what it may still use must be left alone.
   bool settle(m40::cuda::LaunchedWork& work) const;
   // How long what its programs have on the stream of prompts may take.
   m40::cuda::Clock::duration longest_prompt() const;

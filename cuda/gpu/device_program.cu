@@ -130,8 +130,8 @@ void fill_memory(const m40_program& program) {
 
 uint8_t* inbox_of(const m40_program& program) { return program.memory + program.plan.inbox; }
 
-// Opens the inboxes of the other cards, from the next one on; false where the program has these already. Where one cannot be
-// opened the program keeps those that it has.
+// Opens the inboxes of the other cards, from the next one on; false where the program has these already. Where one
+// cannot be opened the program keeps those that it has.
 bool open_inboxes(m40_program& program, const m40_inbox* inboxes, uint32_t n_inboxes) {
   std::vector<const m40_inbox*> wanted;
   for (uint32_t k = 1; k < n_inboxes; k++) wanted.push_back(&inboxes[(program.exchange.card() + k) % n_inboxes]);

@@ -165,7 +165,8 @@ class RunQueue {
     put_time_ = Clock::now() - start;
   }
 
-  // Gives the device the step after this one, if there is one. One is computed all the same that somebody wants no more.
+  // Gives the device the step after this one, if there is one. One is computed all the same that somebody wants no
+  // more.
   bool put_next(uint32_t step) {
     if (step + 1 >= n_steps_ || !program_.run.next(step + 1)) return false;
     if (resident_) return ahead_ = program_.resident->begin_next();

@@ -43,8 +43,8 @@ uint64_t result_bytes(const m40_program& program, const Step& step) {
 // Of a step, which may leave a part of the device to others.
 Clock::duration patience(const m40_program* program) { return m40::cuda::longest_step(program->progress->shape.prefill_share); }
 
-// Puts the step's input, which lies in the program's host memory, the program and the copy of its results on the program's
-// stream. times: to be marked, or nullptr.
+// Puts the step's input, which lies in the program's host memory, the program and the copy of its results on the
+// program's stream. times: to be marked, or nullptr.
 void launch_step(m40_program* program, const Step& step, const StepShape& shape, OperationTimes* times) {
   StepProgress& progress = *program->progress;
   progress.work.begin(program->context->seat);
@@ -168,8 +168,8 @@ bool ends_soon(m40_program* program) {
   return true;
 }
 
-// What lies in the device's memory of a step that is done. A copy to memory that is not page-locked waits for the device,
-// however long that takes.
+// What lies in the device's memory of a step that is done. A copy to memory that is not page-locked waits for the
+// device, however long that takes.
 void read_values(const m40_program* program, const m40_op_sample& sample, float* values) {
   const Step& step = program->step;
   const m40_context* context = program->context;

@@ -1,5 +1,5 @@
-// Waiting for the device, but not for ever. A GPU that was lost says so; one that hangs says nothing, and most functions
-// of CUDA that wait for it would never return.
+// Waiting for the device, but not for ever. A GPU that was lost says so; one that hangs says nothing, and most
+// functions of CUDA that wait for it would never return.
 #ifndef M40_RUNTIME_DEVICE_WATCH_H
 #define M40_RUNTIME_DEVICE_WATCH_H
 
@@ -12,11 +12,12 @@
 
 namespace m40::cuda {
 
-// Far more than anything takes that the device is given at once: the largest step of a model that fills its memory takes
-// an M40 ten seconds.
+// Far more than anything takes that the device is given at once: the largest step of a model that fills its memory
+// takes an M40 ten seconds.
 constexpr Clock::duration longest_work = std::chrono::seconds(60);
 
-// The same of a step that has this share of the device, in thousandths, above 0: what takes ten seconds takes as much longer.
+// The same of a step that has this share of the device, in thousandths, above 0: what takes ten seconds takes as much
+// longer.
 constexpr Clock::duration longest_step(uint32_t share) { return longest_work + std::chrono::seconds(10) * (1000 - share) / share; }
 
 class DeviceWatch {

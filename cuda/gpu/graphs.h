@@ -9,8 +9,8 @@
 
 namespace m40::cuda {
 
-// Holds those of the shapes that came up last, as many as find room in what memory plans leave for them: drivers take some
-// kilobytes of the device's memory for each launch of a graph, and do not say how many.
+// Holds those of the shapes that came up last, as many as find room in what memory plans leave for them: drivers take
+// some kilobytes of the device's memory for each launch of a graph, and do not say how many.
 class ProgramGraphs {
  public:
   ProgramGraphs();
@@ -25,8 +25,8 @@ class ProgramGraphs {
     kReplayed,
   };
 
-  // Puts the program on the context's stream as a graph, if there is one. What is evicted while it runs the driver frees
-  // when it is over.
+  // Puts the program on the context's stream as a graph, if there is one. What is evicted while it runs the driver
+  // frees when it is over.
   Use launch(const m40_program& program, const StepShape& shape);
 
   // Whether the driver makes graphs, as far as is known.

@@ -1,7 +1,7 @@
 // Memory of a device that other devices write: how a program's inbox is named for other contexts, and reached by them.
 //
-// Within a process the device is given access to the other's memory. Between processes memory goes by a handle of CUDA's for
-// the whole of what was allocated, an arena.
+// Within a process the device is given access to the other's memory. Between processes memory goes by a handle of
+// CUDA's for the whole of what was allocated, an arena.
 #ifndef M40_RUNTIME_INBOX_H
 #define M40_RUNTIME_INBOX_H
 
@@ -11,8 +11,8 @@
 
 namespace m40::cuda {
 
-// n_bytes at `address`, on that device, within an allocation that begins at `allocation`. Throws M40_UNSUPPORTED where they cannot
-// be named for others.
+// n_bytes at `address`, on that device, within an allocation that begins at `allocation`. Throws M40_UNSUPPORTED where
+// they cannot be named for others.
 m40_inbox name_inbox(const uint8_t* allocation, const uint8_t* address, uint64_t n_bytes, uint32_t device);
 
 // Another card's inbox, as this device reaches it.

@@ -1,5 +1,6 @@
-// What a decode step is run by: a launch for each of its operations, a CUDA graph of them, or a kernel that stays on the
-// device and does them all. Which is fastest depends on the card, its driver and the number of rows: it is measured.
+// What a decode step is run by: a launch for each of its operations, a CUDA graph of them, or a kernel that stays on
+// the device and does them all. Which is fastest depends on the card, its driver and the number of rows: it is
+// measured.
 #ifndef M40_RUNTIME_STEP_EXECUTORS_H
 #define M40_RUNTIME_STEP_EXECUTORS_H
 
@@ -75,8 +76,8 @@ class StepExecutors {
 
  private:
   static constexpr uint32_t enough = 4;
-  // Launches keep a processor busy, a kernel that stays the whole device: where they are faster by less than this share, graphs
-  // are better.
+  // Launches keep a processor busy, a kernel that stays the whole device: where they are faster by less than this
+  // share, graphs are better.
   static constexpr float least_gain = 0.01f;
 
   struct Times {

@@ -121,8 +121,8 @@ typedef struct m40_device_info {
   m40_device_kind kind;        // the emulated library's is CPU
   char instruction_set[32];    // "avx512", "avx2", "avx", "baseline"; "sm_52" and the like on a GPU
   char driver[32];             // the driver's own version ("535.183.01"); "" where unknown
-  // The tile sizes of prefill in tokens, rising: chunks of a prompt whose sizes lie between two of them take as long as the
-  // larger. 0 after the last; all 0 where every size is as good.
+  // The tile sizes of prefill in tokens, rising: chunks of a prompt whose sizes lie between two of them take as long as
+  // the larger. 0 after the last; all 0 where every size is as good.
   uint32_t tile_tokens[4];
 } m40_device_info;
 

@@ -1,5 +1,5 @@
-// How a decoded token's positions are cut into chunks, and how the partial results of warps and of chunks are added, each
-// in its order.
+// How a decoded token's positions are cut into chunks, and how the partial results of warps and of chunks are added,
+// each in its order.
 #ifndef M40_KERNELS_ATTENTION_COMBINE_CUH
 #define M40_KERNELS_ATTENTION_COMBINE_CUH
 
@@ -16,9 +16,10 @@ constexpr uint32_t decode_chunk_unit = 64;    // positions: runs of all shapes b
 // [heads][2]. Rounded up, so that four can be read at a time. padded: the head dimension, a multiple of 8.
 __host__ __device__ constexpr uint32_t chunk_floats(uint32_t heads, uint32_t padded) { return (heads * (padded + 2) + 3) / 4 * 4; }
 
-// How many positions a chunk has, where `length` of them are attended to. Of long rows (wide), which have much to do in each,
-// there are up to 64 chunks. Of others up to 48, so that 1, 2, 4 and 8 KV heads fill whole rounds of an M40's 48 blocks;
-// until there are so many with chunks of 128 positions, up to 32: shorter ones cost more in sums that are added than they win.
+// How many positions a chunk has, where `length` of them are attended to. Of long rows (wide), which have much to do in
+// each, there are up to 64 chunks. Of others up to 48, so that 1, 2, 4 and 8 KV heads fill whole rounds of an M40's 48
+// blocks; until there are so many with chunks of 128 positions, up to 32: shorter ones cost more in sums that are added
+// than they win.
 __device__ __forceinline__ uint32_t chunk_positions(uint32_t length, bool wide) {
   if (!wide && length > decode_whole_rounds * decode_chunk) {
     return ((length + decode_whole_rounds - 1) / decode_whole_rounds + decode_chunk_unit - 1) / decode_chunk_unit * decode_chunk_unit;
@@ -29,7 +30,8 @@ __device__ __forceinline__ uint32_t chunk_positions(uint32_t length, bool wide) 
 }
 
 // Adds the warps' sums [Warps][Heads][stride] in their order, where `statistics` has each warp's and head's largest
-// score and sum of weights: the result of a chunk, or (whole) the token's. sinks: of the first of the heads, or nullptr.
+// score and sum of weights: the result of a chunk, or (whole) the token's. sinks: of the first of the heads, or
+// nullptr.
 template <int Warps, int Heads>
 __device__ __forceinline__ void combine_warps(const float* sums, const float* statistics, uint32_t stride, uint32_t n_heads, uint32_t head_dim,
                                               bool whole, const float* sinks, float* output, uint32_t output_stride, float* output_statistics) {

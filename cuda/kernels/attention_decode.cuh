@@ -17,7 +17,8 @@
 
 namespace m40::cuda {
 
-// ---- a run of positions, by phase ------------------------------------------------------------------------------------
+// ---- a run of positions, by phase
+// ------------------------------------------------------------------------------------
 
 // The queries that a lane holds in registers, of its 8 dimensions; or a place for none.
 template <class Shape, int Heads>
@@ -169,7 +170,8 @@ __device__ __forceinline__ void add_values(const KvValues<Type> (&v)[Shape::batc
   }
 }
 
-// ---- a chunk ---------------------------------------------------------------------------------------------------------
+// ---- a chunk
+// ---------------------------------------------------------------------------------------------------------
 
 // Adds the rows of a warp, and puts the warps' sums where combine_warps() wants them.
 template <int Lanes, int Heads, int Width, bool SpreadsKeys>
@@ -217,8 +219,8 @@ struct DecodePartials {
 
 // Grid: blocks along the chunks, KV heads * head_tiles, decoded tokens.
 //
-// The loop over a chunk's runs stands here and not in a function of its own: there, the compiler finds out again for V where
-// a run's rows are, 60 instructions of 380 where they are read ahead.
+// The loop over a chunk's runs stands here and not in a function of its own: there, the compiler finds out again for V
+// where a run's rows are, 60 instructions of 380 where they are read ahead.
 template <uint32_t Type, int Lanes, int Heads>
 __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args, BlockIndex block, GridSize grid,
                                                  AttentionDecodeShared<AttentionDecodeShape<Type, Lanes, Heads>>& shared) {

@@ -35,8 +35,8 @@ struct DecodeKeysShape {
   static constexpr int other_lanes = lanes / head_lanes;
   static constexpr int loads = key_values / KvValues<Type>::in_16_bytes;
 
-  // Where dimension d of a head's queries lies in shared memory, [4][lanes][4]: fours in the order in which lanes multiply
-  // them, so that lanes that read at once read from different banks.
+  // Where dimension d of a head's queries lies in shared memory, [4][lanes][4]: fours in the order in which lanes
+  // multiply them, so that lanes that read at once read from different banks.
   __device__ __forceinline__ static uint32_t query_place(uint32_t d) {
     constexpr uint32_t width = KvValues<Type>::in_16_bytes;
     const uint32_t load = d / (lanes * width), part = d / width % lanes, within = d % width;
@@ -56,7 +56,8 @@ struct AttentionDecodeShape {
   static constexpr bool reads_ahead = !holds_queries;
   // Whether rows of K go over half as many lanes (attention_decode_keys.cuh). Of F32 they would have one at a time.
   static constexpr bool spreads_keys = reads_ahead && Type != M40_TYPE_F32;
-  // Whether the run after next is asked into L2. With four heads of Q8_0 the 128 registers have no room for what that takes.
+  // Whether the run after next is asked into L2. With four heads of Q8_0 the 128 registers have no room for what that
+  // takes.
   static constexpr bool prefetches = spreads_keys && Heads == 8;
   static constexpr int head_dim = Lanes * 8;                     // at most
   static constexpr int warps = Heads >= 8 || Heads * head_dim >= 2048 ? 4 : 8;  // of a block

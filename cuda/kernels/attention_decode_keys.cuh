@@ -25,8 +25,8 @@ struct DecodeKeysLane {
   __device__ __forceinline__ uint32_t in_row() const { return index % Keys::lanes; }
   // What is different of the places of this lane: place i has the sum i ^ flip().
   __device__ __forceinline__ uint32_t flip() const { return Keys::places > Keys::lanes ? in_row() * Keys::left : in_row() / Keys::copies; }
-  // Which 16 bytes of a row, of those that its lanes read at a time. Lanes that read one row's are neighbours in it: those
-  // that have the same key in a place.
+  // Which 16 bytes of a row, of those that its lanes read at a time. Lanes that read one row's are neighbours in it:
+  // those that have the same key in a place.
   __device__ __forceinline__ uint32_t part() const { return in_row() / Keys::other_lanes + in_row() % Keys::other_lanes * Keys::head_lanes; }
   // The row of a place, of a run's.
   __device__ __forceinline__ uint32_t row_of(int u) const { return (static_cast<uint32_t>(u) ^ flip() % Keys::batch) * Keys::rows + row(); }
@@ -34,8 +34,8 @@ struct DecodeKeysLane {
   __device__ __forceinline__ uint32_t head() const { return flip() / Keys::batch; }
 };
 
-// Where a lane's loads of a row of K begin, in bytes from its first one. Lanes beyond a row's end read its start: their queries
-// are 0.
+// Where a lane's loads of a row of K begin, in bytes from its first one. Lanes beyond a row's end read its start: their
+// queries are 0.
 template <uint32_t Type, int Lanes, int Heads>
 struct KeyOffsets {
   using Keys = typename AttentionDecodeShape<Type, Lanes, Heads>::Keys;
@@ -134,8 +134,8 @@ struct DecodeKeys {
     add_places<Keys::places, Keys::lanes / 2>(products);
   }
 
-  // Makes weights [keys][Heads] of a run's products. shrinks [Heads]: what the sums so far are multiplied by. Whether any
-  // of those is not 1.
+  // Makes weights [keys][Heads] of a run's products. shrinks [Heads]: what the sums so far are multiplied by. Whether
+  // any of those is not 1.
   __device__ __forceinline__ bool weigh(const AttentionDecodeArgs& args, const DecodePositions& positions, uint32_t run, uint32_t run_keys,
                                         const float (&products)[Keys::places], float* weights, float* shrinks) {
     const bool counts = lane.in_row() % Keys::copies == 0;

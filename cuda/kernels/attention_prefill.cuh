@@ -16,8 +16,8 @@
 
 namespace m40::cuda {
 
-// Threads go as 8 x 16. A thread has Shape::thread_rows rows of the tile, the first of them thread_row(); of a tile's positions
-// 4, of the result 4 of each 64 dimensions, the first of them thread_column() * 4.
+// Threads go as 8 x 16. A thread has Shape::thread_rows rows of the tile, the first of them thread_row(); of a tile's
+// positions 4, of the result 4 of each 64 dimensions, the first of them thread_column() * 4.
 __device__ __forceinline__ uint32_t thread_column() { return threadIdx.x % 16; }
 template <class Shape>
 __device__ __forceinline__ uint32_t thread_row() {
@@ -37,7 +37,8 @@ __device__ __forceinline__ void clear_sums(AttentionSums<Shape>& sums) {
   }
 }
 
-// ---- rows ------------------------------------------------------------------------------------------------------------
+// ---- rows
+// ------------------------------------------------------------------------------------------------------------
 
 // Where each row's query is; that of the tile's first row where a tile has fewer rows.
 template <uint32_t Type, class Shape>
@@ -90,7 +91,8 @@ __device__ __forceinline__ void write_row(const AttentionPrefillTile& tile, cons
   }
 }
 
-// ---- a tile of positions, by phase -----------------------------------------------------------------------------------
+// ---- a tile of positions, by phase
+// -----------------------------------------------------------------------------------
 
 // Rows' values of a slice's column, four at a time.
 template <int Rows>
@@ -125,7 +127,8 @@ __device__ __forceinline__ void multiply_slice(const float* stage, float (&score
   }
 }
 
-// The running softmax: makes weights of the scores, and puts them into shared.weights. A row's 64 scores are in 16 lanes.
+// The running softmax: makes weights of the scores, and puts them into shared.weights. A row's 64 scores are in 16
+// lanes.
 template <uint32_t Type, class Shape>
 __device__ __forceinline__ void weigh_tile(const AttentionPrefillArgs& args, uint32_t first_key, float (&scores)[Shape::thread_rows][4],
                                            AttentionSums<Shape>& sums, AttentionPrefillShared<Type, Shape>& shared) {
@@ -191,7 +194,8 @@ __device__ __forceinline__ void add_slice(const float* weights, const float* sta
   }
 }
 
-// ---- spans -----------------------------------------------------------------------------------------------------------
+// ---- spans
+// -----------------------------------------------------------------------------------------------------------
 
 // Ends a span: its sums go to a slot, or (adds) are added to those of the earlier spans there; then they are cleared.
 template <uint32_t Type, class Shape>
@@ -243,7 +247,8 @@ __device__ __forceinline__ void add_shares(const AttentionPrefillTile& tile, Att
   }
 }
 
-// ---- the kernel ------------------------------------------------------------------------------------------------------
+// ---- the kernel
+// ------------------------------------------------------------------------------------------------------
 
 // A share's tiles of positions of a segment.
 template <uint32_t Type, class Shape>

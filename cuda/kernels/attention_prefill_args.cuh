@@ -51,7 +51,8 @@ struct AttentionPrefillShared {
   uint32_t queries[Shape::rows];  // elements from args.q to a row's query, or to another's
   uint2 bounds[Shape::rows];      // the positions that a row attends to: from x up to y, without y
   float2 running[Shape::rows];    // of a span, a row's largest score, and its sum of weights
-  // Bytes from KV block 0's K to the rows of a tile's positions, and to their scales: of this tile and of the next, in turn.
+  // Bytes from KV block 0's K to the rows of a tile's positions, and to their scales: of this tile and of the next, in
+  // turn.
   uint64_t places[2][attention_prefill_keys];
   uint64_t scale_places[2][KvValues<Type>::scaled ? attention_prefill_keys : 1];
   // The same of V, where they are not those of K and a constant.

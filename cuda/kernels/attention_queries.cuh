@@ -1,5 +1,5 @@
-// The queries of a decoded token on their way into shared memory: as the rope operation left them, or rotated here where it
-// is fused, and then the token's K and V on their way into the cache.
+// The queries of a decoded token on their way into shared memory: as the rope operation left them, or rotated here
+// where it is fused, and then the token's K and V on their way into the cache.
 #ifndef M40_KERNELS_ATTENTION_QUERIES_CUH
 #define M40_KERNELS_ATTENTION_QUERIES_CUH
 
@@ -7,8 +7,8 @@
 
 namespace m40::cuda {
 
-// The heads' queries [Heads][Shape::head_dim], with zeros where there is no head and beyond the head dimension. qkv: the
-// token's row.
+// The heads' queries [Heads][Shape::head_dim], with zeros where there is no head and beyond the head dimension. qkv:
+// the token's row.
 template <class Shape, int Heads>
 __device__ __forceinline__ void copy_queries(const AttentionDecodeArgs& args, const DecodeHeads<Heads>& heads, const float* qkv, float* queries) {
 #pragma unroll 1

@@ -61,8 +61,8 @@ __device__ __forceinline__ void load_sums(float* slot, uint32_t n_rows, int r, f
   for (int i = 0; i < N; i++) sums[i] = __ldcg(at + i * Threads);
 }
 
-// Adds the spans in the slots from this one on. Rows from first_row on are the thread's. statistics: a row's largest score
-// and sum of weights.
+// Adds the spans in the slots from this one on. Rows from first_row on are the thread's. statistics: a row's largest
+// score and sum of weights.
 template <uint32_t Threads, int Rows, int N>
 __device__ __forceinline__ void add_spans(float* slot, uint32_t slot_floats, uint32_t n_rows, uint32_t n_spans, uint32_t first_row, float (&sums)[Rows][N],
                                           float2 (&statistics)[Rows]) {

@@ -28,8 +28,8 @@ struct AttentionStaging {
     for (int i = 0; i < Shape::value_loads; i++) values[i].clear();
   }
 
-  // The first of the dimensions that a thread stages of a slice's queries; its position of a tile of K and the first of its
-  // dimensions; the first of its dimensions of V.
+  // The first of the dimensions that a thread stages of a slice's queries; its position of a tile of K and the first of
+  // its dimensions; the first of its dimensions of V.
   __device__ __forceinline__ static uint32_t query_d() { return threadIdx.x / rows * Shape::query_values; }
   __device__ __forceinline__ static uint32_t key() { return threadIdx.x % attention_prefill_keys; }
   __device__ __forceinline__ static uint32_t key_d() { return threadIdx.x / attention_prefill_keys * 8; }

@@ -22,7 +22,8 @@ namespace m40::cuda {
 template <int Heads>
 using WideQueries = float[Heads][wide_fours][4];
 
-// Zeros where there is no head, and beyond the head dimension. q: of the first of n_heads heads. ends: what is beyond 512.
+// Zeros where there is no head, and beyond the head dimension. q: of the first of n_heads heads. ends: what is beyond
+// 512.
 template <int Heads>
 __device__ __forceinline__ void take_wide_queries(const float* q, uint32_t n_heads, uint32_t head_dim, uint32_t lane, WideQueries<Heads>& queries,
                                                   float (*ends)[wide_key_dim - wide_value_dim]) {
@@ -184,8 +185,8 @@ struct WideSums {
   }
 };
 
-// Where the sums of a chunk go: the token's result [value_dim] a head, or a partial one [tile_heads][padded], then largest
-// score and sum of weights [tile_heads][2].
+// Where the sums of a chunk go: the token's result [value_dim] a head, or a partial one [tile_heads][padded], then
+// largest score and sum of weights [tile_heads][2].
 struct WideResult {
   const AttentionWideArgs& args;
   const WideHeads& heads;
@@ -226,8 +227,8 @@ __device__ __forceinline__ void finish_alone(const WideResult& result, const Wid
   }
 }
 
-// A chunk ends where KeyWarps warps have the same heads: their sums are added in their order. One head of theirs at a time
-// goes through shared memory.
+// A chunk ends where KeyWarps warps have the same heads: their sums are added in their order. One head of theirs at a
+// time goes through shared memory.
 template <int KeyWarps, class Shape>
 __device__ __forceinline__ void finish_together(const WideResult& result, const WideSums<Shape::heads>& sums, AttentionWideShared<Shape>& shared) {
   static_assert(Shape::keys >= KeyWarps, "room for a row of V of each of the warps");

@@ -18,8 +18,8 @@ struct AttentionWideArgs : AttentionKernelArgs {
   uint32_t warp_heads;  // of them, a warp's, at most
 };
 
-// KeyWarps: warps for the same heads. A multiprocessor has registers for eight warps, two for each of its schedulers, so
-// that a block of many heads has four, of five heads each.
+// KeyWarps: warps for the same heads. A multiprocessor has registers for eight warps, two for each of its schedulers,
+// so that a block of many heads has four, of five heads each.
 template <uint32_t Type, int KeyWarps>
 struct AttentionWideShape {
   static constexpr int keys = Type == M40_TYPE_F32 ? 4 : 8;  // positions in shared memory

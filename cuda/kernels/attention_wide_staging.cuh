@@ -1,4 +1,5 @@
-// K and V of decoded tokens' wide attention on their way from the cache's KV blocks through registers into shared memory.
+// K and V of decoded tokens' wide attention on their way from the cache's KV blocks through registers into shared
+// memory.
 #ifndef M40_KERNELS_ATTENTION_WIDE_STAGING_CUH
 #define M40_KERNELS_ATTENTION_WIDE_STAGING_CUH
 
@@ -6,8 +7,8 @@
 
 namespace m40::cuda {
 
-// Rows of a tile of positions on their way from the cache into shared memory. A warp takes a row, or every so many, in pieces
-// of 8 values, those of K first, then those of V.
+// Rows of a tile of positions on their way from the cache into shared memory. A warp takes a row, or every so many, in
+// pieces of 8 values, those of K first, then those of V.
 template <uint32_t Type, class Shape>
 struct WideStaging {
   const AttentionWideArgs& args;

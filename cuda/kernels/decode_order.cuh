@@ -1,10 +1,10 @@
 // In which order a lane of a decode product multiplies: which of a token's sums takes which of four columns next.
 //
-// No result depends on it, for each sum takes its columns from the first to the last. But the assembler chooses registers as
-// it comes upon them, and an operand costs a clock where another one of the same instruction lies in its register bank. So
-// orders are chosen by what Maxwell's schedule then loses (docs/kernels/matmul.md, "Clocks by the schedule"), where a kernel
-// walks one type and one number of tokens. CUDA 12's assembler chooses others than CUDA 11's: what costs least with one costs
-// an eighth more with the other, or spills, so each has orders of its own.
+// No result depends on it, for each sum takes its columns from the first to the last. But the assembler chooses
+// registers as it comes upon them, and an operand costs a clock where another one of the same instruction lies in its
+// register bank. So orders are chosen by what Maxwell's schedule then loses (docs/kernels/matmul.md, "Clocks by the
+// schedule"), where a kernel walks one type and one number of tokens. CUDA 12's assembler chooses others than CUDA
+// 11's: what costs least with one costs an eighth more with the other, or spills, so each has orders of its own.
 #ifndef M40_KERNELS_DECODE_ORDER_CUH
 #define M40_KERNELS_DECODE_ORDER_CUH
 
@@ -13,8 +13,8 @@
 namespace m40::cuda {
 
 struct DecodeOrder {
-  // The column of a load of quants at which the next load starts. With many tokens, the last columns of this one take long
-  // enough, and registers are short.
+  // The column of a load of quants at which the next load starts. With many tokens, the last columns of this one take
+  // long enough, and registers are short.
   int refill;
   // Whether the products go column by column, each with all rows; else row by row, each with all columns.
   bool rows_inside = false;
@@ -33,7 +33,8 @@ struct DecodeOrder {
 struct DecodeOrderTable {
   // Of each four columns: its tokens, an octal digit each.
   uint32_t tokens[8] = {061234507, 002134567, 065234107, 001234567, 061234507, 001234567, 025634107, 001234567};
-  // Of each four columns and token: a column an octal digit, the row that it starts with, and 4 where it goes backwards.
+  // Of each four columns and token: a column an octal digit, the row that it starts with, and 4 where it goes
+  // backwards.
   uint16_t columns[8][8] = {
       {02306, 02452, 05234, 03016, 02306, 07016, 05234, 03016},
       {02204, 02741, 00177, 02115, 02204, 07751, 01177, 02115},
@@ -62,8 +63,8 @@ constexpr int cuda_version = 11;
 __host__ __device__ constexpr DecodeOrder from_table(int refill) { return {refill, true, 0, 0, 0, 0, false, false, true}; }
 __host__ __device__ constexpr DecodeOrder back_and_forth(int refill) { return {refill, true, 0, 2, 1, 1, true, true}; }
 
-// Of CUDA 11. kOneType: the kernel walks no other type, nor other numbers of tokens. kLaunch: it is a launch of this product;
-// what stays on the device has others as well, and would spill with the table.
+// Of CUDA 11. kOneType: the kernel walks no other type, nor other numbers of tokens. kLaunch: it is a launch of this
+// product; what stays on the device has others as well, and would spill with the table.
 template <int T, bool kOneType, bool kLaunch>
 __host__ __device__ constexpr DecodeOrder decode_order_11(uint32_t type, int late) {
   if (!kOneType) return {late};

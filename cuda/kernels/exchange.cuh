@@ -119,8 +119,8 @@ __device__ __forceinline__ void load_own(const ExchangeArgs& args, uint32_t row,
   value = args.activates ? activation_of(args.activation, row, column) : args.input[size_t{row} * args.input_stride + column];
 }
 
-// Thread 0: whether the k-th next card has handed over its part of that exchange (it may have that of the next one, too); else
-// why not.
+// Thread 0: whether the k-th next card has handed over its part of that exchange (it may have that of the next one,
+// too); else why not.
 __device__ __forceinline__ uint32_t wait_for_card(const ExchangeArgs& args, uint32_t k, uint32_t part, uint64_t number) {
   const uint32_t place = args.layout.place_of_next(args.card, args.n_cards, k);
   const uint64_t* const handed_over = reinterpret_cast<const uint64_t*>(args.memory + ExchangeLayout::number_offset(place, part));

@@ -72,8 +72,8 @@ struct LevelFormat : Base_ {
 constexpr int8_t twice_e2m1[8] = {0, 1, 2, 3, 4, 6, 8, 12};
 using LevelsE2M1 = Levels8<level_bytes(twice_e2m1, 0, 1), level_bytes(twice_e2m1, 1, 1), level_bytes(twice_e2m1, 0, -1), level_bytes(twice_e2m1, 1, -1)>;
 
-// Scales are powers of two, as the exponent of a float; 0 means 2^-127, half an exponent's lowest. (From 2^120 on, a level
-// plus 64 is infinite.)
+// Scales are powers of two, as the exponent of a float; 0 means 2^-127, half an exponent's lowest. (From 2^120 on, a
+// level plus 64 is infinite.)
 template <>
 struct Format<M40_TYPE_MXFP4> : LevelFormat<Blocks<Planes<32, uint4, 1, Nothing, unsigned char, Nothing>>, LevelsE2M1, 1> {
   static constexpr int kAlike = 8;
@@ -82,8 +82,8 @@ struct Format<M40_TYPE_MXFP4> : LevelFormat<Blocks<Planes<32, uint4, 1, Nothing,
   }
 };
 
-// Scales have four bits of exponent and three of mantissa. As the highest bits of a float they are 2^-120 times as large,
-// subnormal ones too.
+// Scales have four bits of exponent and three of mantissa. As the highest bits of a float they are 2^-120 times as
+// large, subnormal ones too.
 template <>
 struct Format<M40_TYPE_NVFP4> : LevelFormat<Blocks<Planes<32, uint4, 1, Nothing, unsigned short, Nothing>>, LevelsE2M1, 2> {
   static constexpr int kAlike = 8;
@@ -167,8 +167,8 @@ struct Format<M40_TYPE_IQ2_XS> : Iq2Format<Planes<32, uint2, 1, Nothing, unsigne
   }
 };
 
-// Quants: four numbers of 10 bits, times 4; the signs. Scale: 4 bits of the second scale, the highest 8 of the last number,
-// 4 of the first scale.
+// Quants: four numbers of 10 bits, times 4; the signs. Scale: 4 bits of the second scale, the highest 8 of the last
+// number, 4 of the first scale.
 template <>
 struct Format<M40_TYPE_IQ2_S> : Iq2Format<Planes<32, uint2, 1, Nothing, unsigned short, unsigned short>, 2> {
   static constexpr int kTableBytes = sizeof iq2_s_codes;
@@ -208,8 +208,8 @@ struct Format<M40_TYPE_IQ3_XXS> : CodebookFormat<Planes<32, uint2, 1, Nothing, u
   __device__ static __forceinline__ Factors factors(Super d, Scale scale, uint32_t, uint32_t) { return {{0.25f * odd_multiple(d, scale, 28, 15)}}; }
 };
 
-// Quants: the same of the lowest 8 of 9 bits; the signs. Scale: the highest bits. Super block: two words with four scales of
-// 4 bits; their highest bytes are d.
+// Quants: the same of the lowest 8 of 9 bits; the signs. Scale: the highest bits. Super block: two words with four
+// scales of 4 bits; their highest bytes are d.
 template <>
 struct Format<M40_TYPE_IQ3_S> : CodebookFormat<Planes<32, uint2, 1, uint32_t, unsigned char, uint2>, LevelsIq3<iq3_s_levels>, 1> {
   static constexpr int kSuperWords = 2;

@@ -36,7 +36,8 @@ struct TernaryFormat : Base_ {
   __device__ static __forceinline__ float field(const Eights& q, int i) {
     return bits_to_float(q.w[i / 8] & (3u << 2 * (i % 8)));
   }
-  // scale * (q - 1 + delta), to the bit: a quant of an even column is brought into the mantissa of 16, others into that of 4.
+  // scale * (q - 1 + delta), to the bit: a quant of an even column is brought into the mantissa of 16, others into that
+  // of 4.
   template <class Eights>
   __device__ static __forceinline__ float centred(const Eights& q, int i, float delta, float factor, const Bases& bases) {
     const uint32_t turned = rotate_right(q.w[i / 8], (i % 8 / 2 * 4 - 19 + 32) % 32);
@@ -63,12 +64,12 @@ struct Format<M40_TYPE_TQ1_0> : Tq {};
 template <>
 struct Format<M40_TYPE_TQ2_0> : Tq {};
 
-// IQ1: the codebook's weights, plus or minus an eighth. In decode the offset is that of plus; the bit that says minus is a
-// field as well, which meets the sum of its group's activations.
+// IQ1: the codebook's weights, plus or minus an eighth. In decode the offset is that of plus; the bit that says minus
+// is a field as well, which meets the sum of its group's activations.
 //
-// Quants and scale hold numbers of 11 bits, times 2 (the size of an entry): 0 from bit 1 on, 1 from bit 12 on, 2 from bit 23
-// on and then the scale's lowest two bits; 3 in the scale from bit 2 on. The signs of the eighths: the quants' lowest bit, then
-// (IQ1_M) the scale's highest three.
+// Quants and scale hold numbers of 11 bits, times 2 (the size of an entry): 0 from bit 1 on, 1 from bit 12 on, 2 from
+// bit 23 on and then the scale's lowest two bits; 3 in the scale from bit 2 on. The signs of the eighths: the quants'
+// lowest bit, then (IQ1_M) the scale's highest three.
 template <class Planes_, int N, int kDeltas_>
 struct Iq1Format : TernaryFormat<Planes_, N> {
   using Base = TernaryFormat<Planes_, N>;

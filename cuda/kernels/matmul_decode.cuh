@@ -345,8 +345,8 @@ __device__ __forceinline__ void decode_split(const MatmulDecodeArgs& args, const
 template <uint32_t kType, int T, int R, uint32_t kOther>
 constexpr int decode_split_floats = larger(DecodeSplitShared<kType, T, R>::kFloats, DecodeSplitShared<kOther, T, R>::kFloats);
 
-// Where the parts of the shared memory are. In a launch they lie by themselves: as members of one struct they cost floats
-// with eight tokens 4% on an H200, and Q5_0 with one token eight instructions of 538 on an M40.
+// Where the parts of the shared memory are. In a launch they lie by themselves: as members of one struct they cost
+// floats with eight tokens 4% on an H200, and Q5_0 with one token eight instructions of 538 on an M40.
 template <uint32_t kType, int T, int R, int kPrologue, uint32_t kOther>
 struct MatmulDecodeShared {
   float (&split)[decode_split_floats<kType, T, R, kOther>];  // 16-byte aligned
@@ -355,8 +355,9 @@ struct MatmulDecodeShared {
   bool& is_last;
 };
 
-// Grid: pieces, as decode_tile_of() numbers them. The weights of a launch are of kType or of kOther. inputs(args, token): an
-// InputOf of the tokens from that one on; inputs.walked() is called by all threads when they have gone through the weights.
+// Grid: pieces, as decode_tile_of() numbers them. The weights of a launch are of kType or of kOther. inputs(args,
+// token): an InputOf of the tokens from that one on; inputs.walked() is called by all threads when they have gone
+// through the weights.
 template <uint32_t kType, int T, int R, int kPrologue, int kResidency, uint32_t kOther, class Inputs>
 __device__ __forceinline__ void matmul_decode(const MatmulDecodeArgs& args, BlockIndex block,
                                               const MatmulDecodeShared<kType, T, R, kPrologue, kOther>& shared, const Inputs& inputs) {

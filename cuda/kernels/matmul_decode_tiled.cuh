@@ -1,9 +1,9 @@
 // Products of 17 to 32 tokens with packed weights: decode, to the same bits as matmul_decode.cuh.
 //
-// There a lane's weights go from registers straight into its sums, eight tokens at a time, and a third of the instructions
-// turn quants into floats. Here a warp puts eight columns of its weights and activations into shared memory of its own,
-// and each lane multiplies 8 rows with 16 tokens of them: a quant is unpacked once for 32 tokens. Parts, splits and
-// the order of additions are the same.
+// There a lane's weights go from registers straight into its sums, eight tokens at a time, and a third of the
+// instructions turn quants into floats. Here a warp puts eight columns of its weights and activations into shared
+// memory of its own, and each lane multiplies 8 rows with 16 tokens of them: a quant is unpacked once for 32 tokens.
+// Parts, splits and the order of additions are the same.
 #ifndef M40_KERNELS_MATMUL_DECODE_TILED_CUH
 #define M40_KERNELS_MATMUL_DECODE_TILED_CUH
 
@@ -35,8 +35,8 @@ struct DecodeTiled {
   __device__ static __forceinline__ uint32_t row_of(uint32_t lane, int i) { return i % 4 * 32 + i / 4 * kRowLanes + lane % kRowLanes; }
   __device__ static __forceinline__ uint32_t token_of(uint32_t lane, int j) { return j / 4 * 8 + lane / kRowLanes * 4 + j % 4; }
 
-  // acc[i][j] += blocks [block, end) of rows first_row + row_of(i) times the activations of tokens first_token + token_of(j).
-  // The warp's memory starts at shared + warp_at.
+  // acc[i][j] += blocks [block, end) of rows first_row + row_of(i) times the activations of tokens first_token +
+  // token_of(j). The warp's memory starts at shared + warp_at.
   __device__ static __forceinline__ void walk(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t first_row, uint32_t first_token, uint32_t block,
                                               uint32_t end, float* shared, uint32_t warp_at, float (&acc)[8][16]) {
     const uint32_t lane = threadIdx.x % 32;
@@ -98,8 +98,8 @@ struct DecodeTiled {
       const float4& x = ahead[k / 4];
       inputs_to[k * kTokens] = k % 4 == 0 ? x.x : k % 4 == 1 ? x.y : k % 4 == 2 ? x.z : x.w;
     };
-    // Columns [first, first + kStep) of a load, and the activations between them: a clock can issue a store and what makes a
-    // weight.
+    // Columns [first, first + kStep) of a load, and the activations between them: a clock can issue a store and what
+    // makes a weight.
     const auto store_columns = [&](int first) {
       if (!kKeepsFactors) make_factors();
 #pragma unroll
@@ -191,8 +191,8 @@ struct MatmulDecodeTiledShared {
   bool is_last;
 };
 
-// Grid: pieces, as decode_tile_of() numbers them. Where columns are a multiple of 32 and four of the input can be loaded at
-// once. The weights of a launch are of kType or of kOther.
+// Grid: pieces, as decode_tile_of() numbers them. Where columns are a multiple of 32 and four of the input can be
+// loaded at once. The weights of a launch are of kType or of kOther.
 template <uint32_t kType, uint32_t kOther>
 __device__ __forceinline__ void matmul_decode_tiled(const MatmulDecodeArgs& args, BlockIndex block, MatmulDecodeTiledShared<kType>& shared) {
   using Tiled = DecodeTiled<kType>;
@@ -222,7 +222,8 @@ __device__ __forceinline__ void matmul_decode_tiled(const MatmulDecodeArgs& args
 #pragma unroll
   for (int from = 0; from < 8 * 16; from += kSlots) {
     __syncthreads();
-    // One by one: sums that are stored four at a time are bound to registers in which they and the activations meet in a bank.
+    // One by one: sums that are stored four at a time are bound to registers in which they and the activations meet in
+    // a bank.
     volatile float* const to = shared.floats + warp * kSlots * 32 + lane;
 #pragma unroll
     for (int s = 0; s < kSlots; s++) to[s * 32] = acc[(from + s) % 8][(from + s) / 8];

@@ -59,7 +59,8 @@ struct ExpertTileShared {
   static constexpr int kFloats = 2 * static_cast<int>(expert_parts) * larger(kWalk, kSlots * 32);
 };
 
-// What a thread block multiplies at a time. What is needed again after the walk waits in shared memory: registers are short.
+// What a thread block multiplies at a time. What is needed again after the walk waits in shared memory: registers are
+// short.
 struct ExpertPiece {
   uint32_t expert, row_block;
   uint32_t first, count, end;  // places in the list of slots: of these, and the end of their tile
@@ -76,8 +77,8 @@ struct MatmulExpertsShared {
   ExpertPiece piece;
 };
 
-// The warps of a thread block that share the columns of a set of rows are a unit; with two weights, units have one and the
-// other in turn.
+// The warps of a thread block that share the columns of a set of rows are a unit; with two weights, units have one and
+// the other in turn.
 struct ExpertUnits {
   uint32_t warps, n;
   bool pair;

@@ -1,5 +1,5 @@
-// The inner loop of products through shared memory: a lane multiplies 8 rows with kTokens of its tile's tokens, a column
-// at a time, and loads what it takes of the next column while it multiplies one.
+// The inner loop of products through shared memory: a lane multiplies 8 rows with kTokens of its tile's tokens, a
+// column at a time, and loads what it takes of the next column while it multiplies one.
 #ifndef M40_KERNELS_MATMUL_FRAGMENTS_CUH
 #define M40_KERNELS_MATMUL_FRAGMENTS_CUH
 

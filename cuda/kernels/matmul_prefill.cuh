@@ -74,8 +74,8 @@ __device__ __forceinline__ PrefillTile prefill_tile_of(const MatmulPrefillArgs& 
   return {which, at / row_tiles, at % row_tiles, first + in_group % size};
 }
 
-// The tokens of a tile, from number first on and below end, which rows of input and output are theirs, and by what their
-// sums are multiplied: here, rows of their numbers, and all by the same.
+// The tokens of a tile, from number first on and below end, which rows of input and output are theirs, and by what
+// their sums are multiplied: here, rows of their numbers, and all by the same.
 struct PrefillTokens {
   static constexpr bool kSplits = true;     // columns may be split
   static constexpr bool kResidual = true;   // there may be one
@@ -101,8 +101,8 @@ __device__ __forceinline__ void prefill_finish(const MatmulPrefillArgs& args, co
   }
 }
 
-// Puts the sums of a split into scratch. In the last thread block of a tile to get here, acc is then the sum of all splits,
-// and the result true.
+// Puts the sums of a split into scratch. In the last thread block of a tile to get here, acc is then the sum of all
+// splits, and the result true.
 template <int N>
 __device__ __forceinline__ bool prefill_add_splits(float* partials, uint32_t n_splits, uint32_t split, uint32_t* counter, float (&acc)[8][N], bool& is_last) {
   const uint32_t thread = threadIdx.x;
@@ -122,7 +122,8 @@ __device__ __forceinline__ bool prefill_add_splits(float* partials, uint32_t n_s
 }
 
 // Activations of a tile on their way into shared memory: a thread's four columns of kTokens / 32 neighbouring tokens.
-// There, four columns of all tokens and eight floats more follow each other, so that no two lanes that store meet in a bank.
+// There, four columns of all tokens and eight floats more follow each other, so that no two lanes that store meet in a
+// bank.
 template <int kTokens, bool kAligned>
 struct PrefillInput {
   static constexpr int kEach = kTokens / 32, kFourColumns = 4 * kTokens + 8, kFloats = static_cast<int>(prefill_columns) / 4 * kFourColumns;
@@ -193,8 +194,8 @@ __device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, c
   PrefillLoader<kType> loader(w.weight, tile.row_tile * kRows + thread, block);
   Input input(args, tokens);
 
-  // A warp makes 64 rows times half of the tokens: 8 x 4 threads, each with 4 rows in either half of its rows, and 4 tokens
-  // in each 16 of its tokens.
+  // A warp makes 64 rows times half of the tokens: 8 x 4 threads, each with 4 rows in either half of its rows, and 4
+  // tokens in each 16 of its tokens.
   const uint32_t row4 = warp % 2 * 64 + lane % 8 * 4, token4 = warp / 2 * (kTokens / 2) + lane / 8 * 4;
   float acc[8][4 * kGroups];
 #pragma unroll

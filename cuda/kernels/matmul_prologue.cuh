@@ -11,11 +11,12 @@ namespace m40::cuda {
 // As MatmulPrologue's kinds.
 enum : int { no_prologue = 0, norm_prologue = 1, activation_prologue = 2 };
 
-// activated() of elementwise.cuh, of the two that gated layers of models have: all that stand here are in a product's loop.
+// activated() of elementwise.cuh, of the two that gated layers of models have: all that stand here are in a product's
+// loop.
 __device__ __forceinline__ float prologue_activated(uint32_t activation, float x) { return activation == M40_ACTIVATION_GELU_TANH ? gelu_tanh(x) : silu(x); }
 
-// What a norm multiplies a token's values by. The sum is norm.cuh's, to the bit: each warp here does the work of several
-// of its warps, one after the other.
+// What a norm multiplies a token's values by. The sum is norm.cuh's, to the bit: each warp here does the work of
+// several of its warps, one after the other.
 template <int T>
 __device__ __forceinline__ void norm_scales(const MatmulDecodeArgs& args, uint32_t first_token, float (*sums)[norm_warps], float (&scales)[T]) {
   constexpr int kParts = norm_warps / static_cast<int>(decode_split_parts);

@@ -48,8 +48,8 @@ __device__ __forceinline__ void decode_take(const MatmulDecodeArgs& args, const 
   }
 }
 
-// Adds the splits' sums, kWide rows of a thread at a time and kEach such groups. All loads of the groups are under way at
-// once: one after the other, they would cost more time than all else here.
+// Adds the splits' sums, kWide rows of a thread at a time and kEach such groups. All loads of the groups are under way
+// at once: one after the other, they would cost more time than all else here.
 template <int kWide, int kEach, uint32_t kRows, uint32_t kSums>
 __device__ __forceinline__ void add_split_sums(const MatmulDecodeArgs& args, const DecodeWeight& w, uint32_t first_row, uint32_t first_token) {
   constexpr uint32_t kThreads = decode_split_parts * 32;

@@ -163,7 +163,8 @@ __device__ __forceinline__ float fours_sum(float4 chains, float* parts) {
   return (sum.x + sum.z) + (sum.y + sum.w);
 }
 
-// Grid: rows times groups. Columns, strides and pointers are multiples of four floats; at most 4 * kFours * norm_fours_threads columns.
+// Grid: rows times groups. Columns, strides and pointers are multiples of four floats; at most 4 * kFours *
+// norm_fours_threads columns.
 template <bool kLayer, int kFours, NormGate kGate>
 __device__ __forceinline__ void norm_fours(const NormArgs& args, BlockIndex block, NormShared& shared) {
   const NormRow row(args, block);

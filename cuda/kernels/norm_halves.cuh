@@ -1,4 +1,5 @@
-// The root-mean-square norm of a row by 256 threads, to the bits of norm.cuh's 512: a warp does the work of two of its warps.
+// The root-mean-square norm of a row by 256 threads, to the bits of norm.cuh's 512: a warp does the work of two of its
+// warps.
 #ifndef M40_KERNELS_NORM_HALVES_CUH
 #define M40_KERNELS_NORM_HALVES_CUH
 

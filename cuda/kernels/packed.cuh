@@ -1,7 +1,7 @@
-// Weights as the kernels read them. An upload repacks GGUF's blocks into two planes, of blocks of 32 columns and of super
-// blocks of 256: [experts][rows / 128][columns / 32 (or 256)]. What stands there for 128 rows is one array after the
-// other, each [128 rows], so that a warp whose lanes are rows reads contiguous memory, and all that a lane reads of a
-// block, of its first row and of those 32, 64 and 96 below it, lies at constant distances from one pointer. Rows are
+// Weights as the kernels read them. An upload repacks GGUF's blocks into two planes, of blocks of 32 columns and of
+// super blocks of 256: [experts][rows / 128][columns / 32 (or 256)]. What stands there for 128 rows is one array after
+// the other, each [128 rows], so that a warp whose lanes are rows reads contiguous memory, and all that a lane reads of
+// a block, of its first row and of those 32, 64 and 96 below it, lies at constant distances from one pointer. Rows are
 // padded to 128, columns to 32 (with zeros). The arrays of a block, and of a super block, have for a row:
 //
 //   type           quants       more quants  scale a block    super block
@@ -28,9 +28,9 @@
 //   IQ3_XXS        8 bytes      -            4 bytes          d
 //   IQ3_S          8 bytes      4 bytes      a byte           8 bytes: d, 8 scales of 4 bits
 //
-// so a weight takes the bytes that it takes in the file (Q3_K and IQ3_S: 2% more; TQ1_0: 22%, see formats_ternary.cuh), and
-// every value is the file's. (Quants of more than 16 bytes are several arrays of 16 bytes a row.) How the bits of quants lie in their words is fields.cuh's; how they
-// become floats, formats.cuh's.
+// so a weight takes the bytes that it takes in the file (Q3_K and IQ3_S: 2% more; TQ1_0: 22%, see formats_ternary.cuh),
+// and every value is the file's. (Quants of more than 16 bytes are several arrays of 16 bytes a row.) How the bits of
+// quants lie in their words is fields.cuh's; how they become floats, formats.cuh's.
 #ifndef M40_KERNELS_PACKED_CUH
 #define M40_KERNELS_PACKED_CUH
 

@@ -19,9 +19,9 @@ __host__ __device__ constexpr int input_floats() {
   return T * 32 + (F::kSumsParts ? (T * (F::kParts + F::kDeltas) + 3) / 4 * 4 : 0);
 }
 
-// Called by all lanes with N columns' activations, one or four, of the token `token` of T, from `column` on; `to` gets the sums
-// of parts, [T][kParts], times the offset with its sign turned, and those of groups, [T][kDeltas], times delta_scale(). They are
-// added up in one order for any N.
+// Called by all lanes with N columns' activations, one or four, of the token `token` of T, from `column` on; `to` gets
+// the sums of parts, [T][kParts], times the offset with its sign turned, and those of groups, [T][kDeltas], times
+// delta_scale(). They are added up in one order for any N.
 template <class F, int T, int N>
 __device__ __forceinline__ void store_sums(const float (&x)[N], float* to, uint32_t token, uint32_t column) {
   constexpr int kPart = 32 / F::kParts, kGroup = F::kDeltas == 0 ? kPart : 32 / F::kDeltas;

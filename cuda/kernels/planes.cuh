@@ -34,7 +34,8 @@ __device__ __forceinline__ void load_words(uint32_t* to, const uint32_t* from) {
 template <bool kInOrder>
 __device__ __forceinline__ void load_words(uint32_t*, const Nothing*) {}
 
-// First: what a row's quants are loaded by; kFirst such loads follow each other (in planes of 128 rows); More: from the plane of more quants.
+// First: what a row's quants are loaded by; kFirst such loads follow each other (in planes of 128 rows); More: from the
+// plane of more quants.
 template <int kColumns_, class First_, int kFirst, class More_, class Scale_, class Super_>
 struct Planes {
   static constexpr int kColumns = kColumns_, kLoads = 32 / kColumns_;
@@ -163,15 +164,16 @@ struct Blocks : Base {
   __device__ static __forceinline__ Super open(Nothing) { return {}; }
 };
 
-// The super block of Q3_K, Q4_K and Q5_K: a word for every two blocks, each with a pair of 6-bit numbers for either; the
-// highest bytes of the four words are d and dmin.
+// The super block of Q3_K, Q4_K and Q5_K: a word for every two blocks, each with a pair of 6-bit numbers for either;
+// the highest bytes of the four words are d and dmin.
 struct PairsOf6 {
   uint32_t halves;  // d, dmin
   __device__ static __forceinline__ PairsOf6 open(uint4 stored) {
     const uint32_t low = select_bytes(stored.x, stored.y, 0x0073), high = select_bytes(stored.z, stored.w, 0x0073);
     return {select_bytes(low, high, 0x5410)};
   }
-  // A block's pair, each less an offset. The second number stands six bits higher: the mantissa of 2^17 makes up for it.
+  // A block's pair, each less an offset. The second number stands six bits higher: the mantissa of 2^17 makes up for
+  // it.
   __device__ static __forceinline__ uint32_t pair(uint32_t word, uint32_t block) { return word >> block % 2 * 12; }
   __device__ static __forceinline__ float first(uint32_t pair, float offset) { return bits_to_float(and_or(pair, 0x3F, two_to_23_bits)) - (two_to_23 + offset); }
   __device__ static __forceinline__ float second(uint32_t pair, float offset) { return bits_to_float(and_or(pair, 0xFC0, two_to_17_bits)) - (two_to_17 + offset); }

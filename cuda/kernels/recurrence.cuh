@@ -25,8 +25,8 @@ constexpr int recurrence_warps = 4;
 constexpr uint32_t recurrence_threads = recurrence_warps * 32;
 constexpr uint32_t recurrence_tokens = 16;  // staged at a time
 
-// kFours: four adjacent keys each, of a lane. kLanes: those that share their columns' keys. kRagged: the keys may be no whole
-// fours.
+// kFours: four adjacent keys each, of a lane. kLanes: those that share their columns' keys. kRagged: the keys may be no
+// whole fours.
 template <int kFours, int kLanes, bool kRagged = false>
 struct RecurrenceShape {
   static constexpr bool ragged = kRagged;
@@ -48,8 +48,8 @@ struct RecurrenceShared {
   float values[recurrence_tokens][Shape::columns];             // of the columns
 };
 
-// Which part of a head's state a lane has: of columns `column` and `column + groups` the fours of keys that are `lanes` apart
-// from `part` on.
+// Which part of a head's state a lane has: of columns `column` and `column + groups` the fours of keys that are `lanes`
+// apart from `part` on.
 template <class Shape>
 struct RecurrenceLane {
   uint32_t part;    // of the keys
@@ -65,8 +65,8 @@ struct RecurrenceLane {
   __device__ __forceinline__ bool finishes() const { return part < Shape::lane_columns; }
 };
 
-// In a slot a head's state is [keys / 4, columns, 4], so that lanes read and write 16 bytes side by side; where its keys are no
-// whole fours, [keys, columns].
+// In a slot a head's state is [keys / 4, columns, 4], so that lanes read and write 16 bytes side by side; where its
+// keys are no whole fours, [keys, columns].
 template <class Shape>
 struct StateTile {
   float4 values[Shape::lane_columns][Shape::fours];

@@ -41,8 +41,8 @@ struct ResidentInputs {
   __device__ __forceinline__ void wait() const { first_wait(); }
 };
 
-// Where a product's blocks have their activations, and which block comes after this one: asked for when the walk is done, so
-// that the answer is there when its sums are.
+// Where a product's blocks have their activations, and which block comes after this one: asked for when the walk is
+// done, so that the answer is there when its sums are.
 template <int T, class Wait>
 struct ResidentProductInputs {
   const float* memory;

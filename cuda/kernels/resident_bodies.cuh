@@ -101,7 +101,8 @@ struct ResidentBodies {
     static_assert(Shape::warps * 32 == resident_threads, "all of the block's threads");
     auto& of = *reinterpret_cast<AttentionDecodeShared<Shape>*>(&shared.bodies.attention);
     const AttentionDecodeArgs& attention_args = args<AttentionDecodeArgs>();
-    // A grid has blocks for the longest sequences: of a token's, those that have a chunk. A lane finds out how many of one.
+    // A grid has blocks for the longest sequences: of a token's, those that have a chunk. A lane finds out how many of
+    // one.
     static_assert(T <= 32, "a lane a token");
     const uint32_t lane = threadIdx.x % 32;
     const uint32_t of_lane = lane < node.grid.z ? min(node.grid.x, DecodePositions(attention_args, lane).n_chunks) : 0;
@@ -145,8 +146,8 @@ struct ResidentBodies {
     for (uint32_t b = block; b < wide * node.grid.y; b += blocks) embed<kType>(args<EmbedKernelArgs>(), {b % wide * each, b / wide, 0});
   }
 
-  // The body of node k. kType: of an embedding's table. kShape: attention's, as BodyKey has it. Where the block's shared memory
-  // is, is found again: what a pointer points to might be any memory.
+  // The body of node k. kType: of an embedding's table. kShape: attention's, as BodyKey has it. Where the block's
+  // shared memory is, is found again: what a pointer points to might be any memory.
   template <Body kBody, uint32_t kType = 0, uint32_t kShape = 0>
   __device__ static M40_NOINLINE void apart(uint32_t block, uint32_t blocks, uint32_t k) {
     M40_DYNAMIC_SHARED(uint8_t, memory);

@@ -62,7 +62,8 @@ __device__ __forceinline__ void rope_table(const RopeParameters& rope, uint32_t 
   }
 }
 
-// The parts below work on a head in shared memory of the warp's own, of which a lane has values lane, lane + 32 and so on.
+// The parts below work on a head in shared memory of the warp's own, of which a lane has values lane, lane + 32 and so
+// on.
 
 // Copies a head [dim]. The result is the lane's share of the sum of its squares.
 __device__ __forceinline__ float copy_head(const float* input, uint32_t dim, float* head, uint32_t lane) {
@@ -102,8 +103,8 @@ __device__ __forceinline__ void rotate_pairs(const RopeParameters& rope, float* 
   }
 }
 
-// A warp normalises and rotates one head of q or k: from input [head_dim] to head [head_dim]. norm: [head_dim], or nullptr
-// for none. That is all that an operation which is fused with attention may ask for.
+// A warp normalises and rotates one head of q or k: from input [head_dim] to head [head_dim]. norm: [head_dim], or
+// nullptr for none. That is all that an operation which is fused with attention may ask for.
 __device__ __forceinline__ void rotate_head(const RopeParameters& rope, const float* norm, const float* input, float* head,
                                             const float* table, uint32_t lane) {
   const float sum = copy_head(input, rope.head_dim, head, lane);
@@ -179,8 +180,8 @@ __device__ __forceinline__ void prepare_head(const RopeKernelArgs& args, const f
   __syncwarp();
 }
 
-// Puts q in place, and k and v into the cache. Grid: tokens, and rope_heads() by rope_warps; a warp does a head. shared:
-// rope_shared_floats().
+// Puts q in place, and k and v into the cache. Grid: tokens, and rope_heads() by rope_warps; a warp does a head.
+// shared: rope_shared_floats().
 template <uint32_t Type>
 __device__ __forceinline__ void rope_to_cache(const RopeKernelArgs& args, BlockIndex block, float* shared) {
   const uint32_t token = block.x;

@@ -35,8 +35,8 @@ struct RouteKernelArgs {
 // What is not a number counts as the smallest, so that the order of choices is total.
 __device__ __forceinline__ float route_key(float key) { return key == key ? key : -INFINITY; }
 
-// An expert or a group of them, and what it is chosen by: the larger number is preferred. That is the larger key, then the
-// smaller index. (A float's bits are in the order of floats where those of negative ones are turned around.)
+// An expert or a group of them, and what it is chosen by: the larger number is preferred. That is the larger key, then
+// the smaller index. (A float's bits are in the order of floats where those of negative ones are turned around.)
 __device__ __forceinline__ uint64_t route_choice(float key, uint32_t index) {
   key = route_key(key);
   const uint32_t bits = key == 0 ? 0 : float_to_bits(key);  // both zeros are equal

@@ -53,7 +53,8 @@ struct SampleWeights {
   __device__ __forceinline__ bool keeps(float logit) const { return min_p == 0 || of(logit) >= min_p; }
 };
 
-// ---- walks over the sorted -------------------------------------------------------------------------------------------
+// ---- walks over the sorted
+// -------------------------------------------------------------------------------------------
 
 // The weights of the first n sorted tokens: each thread has some consecutive ones, and the sum of those before them.
 struct SortedWeights {
@@ -96,7 +97,8 @@ struct SortedWeights {
   }
 };
 
-// ---- walks over all ---------------------------------------------------------------------------------------------------
+// ---- walks over all
+// ---------------------------------------------------------------------------------------------------
 
 // Sums of weights by bin, in three parts a weight: 32 bits hold those of so many candidates.
 constexpr uint32_t weights_a_round = 1u << 18;

@@ -1,5 +1,5 @@
-// The likeliest tokens of an output, found and sorted by a thread block: by histograms of the logits' bits, a bound that as
-// many pass as are wanted and at most sample_most do; those are sorted.
+// The likeliest tokens of an output, found and sorted by a thread block: by histograms of the logits' bits, a bound
+// that as many pass as are wanted and at most sample_most do; those are sorted.
 #ifndef M40_KERNELS_SAMPLE_SELECT_CUH
 #define M40_KERNELS_SAMPLE_SELECT_CUH
 
@@ -115,8 +115,8 @@ struct SampleShared {
 // A candidate's number is at least this where it is allowed: what is forbidden has the logit -infinity.
 constexpr unsigned long long least_allowed = 0x0080000000000000ull;
 
-// A bound that at least `wanted` candidates from `least` on pass, and no more than sample_most, or (exact) just as many.
-// There must be so many; of these `least` to all the block has the same.
+// A bound that at least `wanted` candidates from `least` on pass, and no more than sample_most, or (exact) just as
+// many. There must be so many; of these `least` to all the block has the same.
 __device__ __forceinline__ unsigned long long bound_of_likeliest(const float* logits, uint32_t columns, uint32_t wanted, bool exact, SampleShared& shared) {
   // It grows digit by digit: first of the logit's bits, then, among equal logits, of the token's.
   unsigned long long prefix = 0;                           // what the digits so far are

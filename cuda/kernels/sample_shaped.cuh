@@ -73,8 +73,8 @@ __device__ __forceinline__ ShapedSums sums_of(const ShapedLogits& all, const Sha
   return {sum, moments, block_total(n, shared.counts)};
 }
 
-// The key, of those that are left, with which their weights, added in the order of rising keys, come to more than `target`.
-// All together do.
+// The key, of those that are left, with which their weights, added in the order of rising keys, come to more than
+// `target`. All together do.
 template <class KeyOf>
 __device__ __forceinline__ unsigned long long find_by_weight(const ShapedLogits& all, const ShapedKept& kept, const ShapedWeights& weights,
                                                              unsigned long long target, SampleShared& shared, const KeyOf& key_of) {

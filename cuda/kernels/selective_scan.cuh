@@ -1,5 +1,5 @@
-// The selective scan of Mamba-2: a thread block has some columns (values of x) of a head's state and goes through a sequence's
-// tokens. Three multiply-adds a value and token.
+// The selective scan of Mamba-2: a thread block has some columns (values of x) of a head's state and goes through a
+// sequence's tokens. Three multiply-adds a value and token.
 #ifndef M40_KERNELS_SELECTIVE_SCAN_CUH
 #define M40_KERNELS_SELECTIVE_SCAN_CUH
 

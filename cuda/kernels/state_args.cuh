@@ -6,7 +6,8 @@
 
 namespace m40::cuda {
 
-// A sequence of a step: its rows, and the slots that its states are read from (M40_NONE: they are zeros) and written to.
+// A sequence of a step: its rows, and the slots that its states are read from (M40_NONE: they are zeros) and written
+// to.
 struct alignas(16) SequenceRows {
   uint32_t first;
   uint32_t n;  // may be 0: its states stay as they are

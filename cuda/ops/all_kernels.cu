@@ -1,5 +1,5 @@
-// All kernels' headers in one source, as a kernel that calls bodies of several of them has them: two that have one name for
-// two things do not compile. Nothing here is launched.
+// All kernels' headers in one source, as a kernel that calls bodies of several of them has them: two that have one name
+// for two things do not compile. Nothing here is launched.
 #include "../kernels/advance_run.cuh"
 #include "../kernels/attention_args.cuh"
 #include "../kernels/attention_combine.cuh"

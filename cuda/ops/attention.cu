@@ -1,5 +1,5 @@
-// Chooses the attention kernels: by what is decoded and what is a prompt's, by the cache's type, the dimensions of K and V
-// and the query heads of a KV head.
+// Chooses the attention kernels: by what is decoded and what is a prompt's, by the cache's type, the dimensions of K
+// and V and the query heads of a KV head.
 #include <algorithm>
 #include <type_traits>
 

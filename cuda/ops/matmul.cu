@@ -53,7 +53,8 @@ bool has_rare(const MatmulArgs& args) {
   return std::any_of(args.weights, args.weights + args.n_weights, [](const MatmulWeight& w) { return is_rare(w.weight.type); });
 }
 
-// Thread blocks of the weights at these indices in one launch for as many tokens as one block takes, each with so many rows.
+// Thread blocks of the weights at these indices in one launch for as many tokens as one block takes, each with so many
+// rows.
 uint64_t blocks_of(const MatmulArgs& args, const uint32_t* indices, uint32_t n, uint32_t set_rows) {
   uint64_t n_blocks = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -72,8 +73,9 @@ uint32_t row_groups_of(uint32_t type, uint32_t tokens, uint64_t n_fours, uint32_
 
 uint64_t rounds_of(uint64_t n_blocks, uint64_t n_at_once) { return (n_blocks + n_at_once - 1) / n_at_once; }
 
-// What so many thread blocks of 32 tokens take, which are alone on a multiprocessor, and what it takes to do as much in blocks of
-// 8: two, side by side, take three fifths of the time of one of 32 with 24 multiprocessors (from 53% to 60%, Q4_K).
+// What so many thread blocks of 32 tokens take, which are alone on a multiprocessor, and what it takes to do as much in
+// blocks of 8: two, side by side, take three fifths of the time of one of 32 with 24 multiprocessors (from 53% to 60%,
+// Q4_K).
 uint64_t time_by_32(uint64_t n_fours, uint64_t n_multiprocessors) { return 5 * rounds_of(n_fours, n_multiprocessors); }
 uint64_t time_by_8(uint32_t type, uint64_t n_fours, uint32_t n_tokens, uint64_t n_multiprocessors) {
   uint32_t at_once = 1;
@@ -81,8 +83,8 @@ uint64_t time_by_8(uint32_t type, uint64_t n_fours, uint32_t n_tokens, uint64_t 
   return 3 * rounds_of(n_fours * ((n_tokens + 7) / 8), at_once * n_multiprocessors);
 }
 
-// Tokens of a thread block: fewer than the most that share its weights where a multiprocessor would have nothing to do, as
-// with the few rows of a router. Bits do not hang on it.
+// Tokens of a thread block: fewer than the most that share its weights where a multiprocessor would have nothing to do,
+// as with the few rows of a router. Bits do not hang on it.
 uint32_t tokens_of(uint32_t type, uint32_t other, uint64_t n_fours, uint32_t n_tokens, bool aligned, uint32_t n_multiprocessors) {
   uint32_t tokens = decode_tokens(type, n_tokens, aligned);
   if (tokens == 32) {
@@ -215,7 +217,8 @@ uint64_t matmul_scratch_bytes(const uint32_t*, const uint32_t* rows, uint32_t n_
 }
 
 // Every thread block does the prologue again. That costs no more than a launch with one token, where all of them run at
-// once: a multiprocessor that does several, one after the other, does the prologue as often. With two tokens it costs more.
+// once: a multiprocessor that does several, one after the other, does the prologue as often. With two tokens it costs
+// more.
 bool matmul_fuses(const MatmulArgs& args) {
   if (args.prologue.kind == MatmulPrologue::kNone) return true;
   // In a persistent kernel one thread block computes many blocks, and each would repeat the prologue.

@@ -53,8 +53,8 @@ void launch_weights(const ExpertMatmulArgs& args, uint32_t first, uint32_t n, co
     const uint32_t sets = (rows + 32 * row_groups - 1) / (32 * row_groups), at_once = expert_threads / 32 / expert.parts / n;
     return (sets + at_once - 1) / at_once;
   };
-  // Two rows a lane where four make fewer than three thread blocks a multiprocessor: walks are short here, and more warps
-  // hide more of how they start and end.
+  // Two rows a lane where four make fewer than three thread blocks a multiprocessor: walks are short here, and more
+  // warps hide more of how they start and end.
   const bool few = uint64_t{groups.n_slots} * row_blocks(4) < 3 * uint64_t{multiprocessors()};
   const uint32_t row_groups = groups.tiles == nullptr && few ? 2 : 4;
   expert.row_blocks = row_blocks(row_groups);

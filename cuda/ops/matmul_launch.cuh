@@ -9,8 +9,8 @@
 
 namespace m40::cuda {
 
-// Tokens that a thread block of the decode kernels takes, of those compiled: for as many as there are. More than two want
-// columns that can be loaded four at a time.
+// Tokens that a thread block of the decode kernels takes, of those compiled: for as many as there are. More than two
+// want columns that can be loaded four at a time.
 inline uint32_t decode_tokens(uint32_t n_tokens, bool aligned) {
   if (n_tokens <= 1) return 1;
   if (n_tokens <= 2 || !aligned) return 2;
@@ -21,11 +21,11 @@ inline uint32_t decode_tokens(uint32_t type, uint32_t n_tokens, bool aligned) {
   if (!is_rare(type)) return decode_tokens(n_tokens, aligned);
   return n_tokens <= 1 ? 1 : n_tokens <= 4 ? 4 : 8;
 }
-// Whether types may share a launch. With eight tokens, a kernel of two types would have the registers of the costlier one,
-// and half the thread blocks: that takes longer than a second launch.
+// Whether types may share a launch. With eight tokens, a kernel of two types would have the registers of the costlier
+// one, and half the thread blocks: that takes longer than a second launch.
 constexpr bool decode_pairs(uint32_t tokens) { return tokens != 8; }
-// Groups of 32 rows that a warp takes, with as many thread blocks as fours of them would make: four share the most work,
-// two make more warps where there would be too few for a card's multiprocessors.
+// Groups of 32 rows that a warp takes, with as many thread blocks as fours of them would make: four share the most
+// work, two make more warps where there would be too few for a card's multiprocessors.
 inline uint32_t decode_row_groups(uint32_t tokens, uint64_t n_blocks, uint32_t multiprocessors) {
   return tokens <= 2 && 2 * n_blocks < 3 * uint64_t{multiprocessors} ? 2 : 4;
 }
@@ -109,7 +109,8 @@ void launch_decode(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launc
   }
 }
 
-// Slots that a thread block multiplies at a time: as many as leave registers for two blocks, as one slot alone wants them.
+// Slots that a thread block multiplies at a time: as many as leave registers for two blocks, as one slot alone wants
+// them.
 template <uint32_t kType>
 constexpr int expert_most_tokens() {
   if (kType == M40_TYPE_MXFP4 || (decode_residency<kType>(8, 4) > 1 && kType != M40_TYPE_Q4_0)) return 8;

@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint32_t small_tile = 32, large_tile = 64;  // rows
 
-// From this many rows a group on, the large tile, which shares more of what it loads, takes less time although it is emptier;
-// one of 128 rows would from some 440 on, which is more than steps have.
+// From this many rows a group on, the large tile, which shares more of what it loads, takes less time although it is
+// emptier; one of 128 rows would from some 440 on, which is more than steps have.
 constexpr uint32_t rows_for_large_tiles = 48;
 
 // The same as a product with the slots as its rows, for the planning of products.

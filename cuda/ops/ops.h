@@ -51,19 +51,19 @@ struct StepView {
   // Tokens of the sequence with most of them in this step.
   uint32_t most_tokens;
   bool shaped;                          // an output is sampled with shaping
-  // Where the program has states: its sequences, those of most rows first, and their rows in tiles, a sequence's first one
-  // with its first row.
+  // Where the program has states: its sequences, those of most rows first, and their rows in tiles, a sequence's first
+  // one with its first row.
   const SequenceRows* sequence_rows;    // [n_sequences]
   const SequenceTile* sequence_tiles;   // [n_sequence_tiles]
   uint32_t n_sequence_tiles;
 };
 
-// The share of the places for thread blocks that a launch over all of a step's sequences may take: decoded rows alone are in
-// nobody's way.
+// The share of the places for thread blocks that a launch over all of a step's sequences may take: decoded rows alone
+// are in nobody's way.
 inline uint32_t sequences_share(const StepView& step) { return step.n_decode < step.n_tokens ? step.prefill_share : all_places; }
 
-// kernels/kv_cache.cuh says how a layer of a KV block of kv_block_bytes (place_cache() or more) is laid out. KV block i starts at
-// data + i * kv_block_bytes; both are multiples of 16.
+// kernels/kv_cache.cuh says how a layer of a KV block of kv_block_bytes (place_cache() or more) is laid out. KV block i
+// starts at data + i * kv_block_bytes; both are multiples of 16.
 struct CacheView {
   uint8_t* data;
   uint64_t kv_block_bytes;
@@ -71,8 +71,8 @@ struct CacheView {
   const uint64_t* layer_offsets;  // [n_layers], of place_cache()
 };
 
-// Where each layer starts in a KV block of its group (offsets, or nullptr), and the bytes of a KV block. They may be more than a
-// file's types would take: rows are padded and aligned.
+// Where each layer starts in a KV block of its group (offsets, or nullptr), and the bytes of a KV block. They may be
+// more than a file's types would take: rows are padded and aligned.
 uint64_t place_cache(const m40_cache_desc& cache, uint64_t* offsets);
 
 // ---- matmul.cu ----------------------------------------------------------------------------------------
@@ -164,8 +164,8 @@ struct ExpertMatmulArgs {
   // in groups by their experts. Within either it does not depend on the other rows.
   bool prefill = false;
   uint32_t prefill_share = all_places;
-  // The output is f(gate) * up, of the two weights' products, at the first's output_column, to the bits of the operation of
-  // its own. Only where expert_matmul_activates() says so.
+  // The output is f(gate) * up, of the two weights' products, at the first's output_column, to the bits of the
+  // operation of its own. Only where expert_matmul_activates() says so.
   bool activates = false;
   uint32_t activation = 0;
   float alpha = 0, limit = 0;

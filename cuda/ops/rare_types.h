@@ -8,8 +8,8 @@
 
 namespace m40::cuda {
 
-// Types of few models, or in a model of few weights: each kernel takes time to compile, so they have fewer variants, and none
-// with a prologue.
+// Types of few models, or in a model of few weights: each kernel takes time to compile, so they have fewer variants,
+// and none with a prologue.
 constexpr bool is_rare(uint32_t type) {
   switch (type) {
     case M40_TYPE_IQ1_S: case M40_TYPE_IQ1_M: case M40_TYPE_IQ2_XXS: case M40_TYPE_IQ2_XS: case M40_TYPE_IQ2_S: case M40_TYPE_IQ3_XXS:

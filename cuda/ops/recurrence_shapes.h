@@ -8,7 +8,8 @@ namespace m40::cuda {
 
 constexpr uint32_t most_grid_y = 65535;
 
-// Calls f with a shape that has room for the keys, which are most_recurrence_keys() at most. It follows from the operation alone, as the order of additions does from the shape.
+// Calls f with a shape that has room for the keys, which are most_recurrence_keys() at most. It follows from the
+// operation alone, as the order of additions does from the shape.
 template <class Function>
 void for_recurrence_shape(uint32_t keys, const Function& f) {
   if (keys % 4 != 0) return f(RecurrenceShape<8, 8, true>());

@@ -19,8 +19,8 @@ namespace m40::channel {
 
 constexpr uint32_t max_arguments = 8;
 
-// The server has a thread for the first two, which use contexts, one for the third, which does not, and one for steps of
-// programs of M40_LANE_PROMPTS.
+// The server has a thread for the first two, which use contexts, one for the third, which does not, and one for steps
+// of programs of M40_LANE_PROMPTS.
 enum Lane : uint32_t { kCalls, kSteps, kState, kPrompts, n_lanes };
 constexpr uint32_t n_servers = 3;
 constexpr uint32_t server_of(uint32_t lane) { return lane == kPrompts ? 2 : lane == kState ? 1 : 0; }

@@ -21,8 +21,8 @@ struct Arena {
   uint64_t used_bytes = 0;
 
   bool alive() const { return memory != nullptr; }
-  // The memory of the next placed_bytes (a multiple of the library's alignment), which are taken by take() only, so that
-  // an upload that fails leaves the arena as it was. Throws where there is no room.
+  // The memory of the next placed_bytes (a multiple of the library's alignment), which are taken by take() only, so
+  // that an upload that fails leaves the arena as it was. Throws where there is no room.
   uint8_t* next(uint64_t placed_bytes, const char* what) const;
   void take(uint64_t placed_bytes) { used_bytes += placed_bytes; }
 };

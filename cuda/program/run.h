@@ -1,5 +1,5 @@
-// A run (m40.h): its input, checked whole, and the thread that gives the device one step after the other. What a step is
-// made from and how it is computed is the library's own.
+// A run (m40.h): its input, checked whole, and the thread that gives the device one step after the other. What a step
+// is made from and how it is computed is the library's own.
 #ifndef M40_RUNTIME_RUN_H
 #define M40_RUNTIME_RUN_H
 
@@ -25,8 +25,8 @@ struct RunInput {
   uint32_t n_end_tokens;
 };
 
-// step: that of the block, parsed. Throws Failure with M40_INVALID_ARGUMENT, or M40_UNSUPPORTED for programs that have no
-// runs.
+// step: that of the block, parsed. Throws Failure with M40_INVALID_ARGUMENT, or M40_UNSUPPORTED for programs that have
+// no runs.
 RunInput parse_run(const void* run, uint64_t run_bytes, const Step& step, const StepLimits& limits);
 
 // The run that is under way. Its thread does the work; others wait for what that puts into the ring.
@@ -52,8 +52,8 @@ class Run {
   uint32_t number(uint32_t step, uint32_t row) const { return first_ + step * n_rows_ + row; }
   // Whether what comes next follows from what another card does.
   bool follows() const { return agreement_->follows(); }
-  // Decides whether the next step begins: nobody wants the run to stop, and the ring has room. Or waits for the card that does,
-  // and for room.
+  // Decides whether the next step begins: nobody wants the run to stop, and the ring has room. Or waits for the card
+  // that does, and for room.
   bool next(uint32_t step);
   // Whether all entries of a step are whole. They become so in any order.
   bool has_step(uint32_t step) const;

@@ -18,7 +18,8 @@ namespace m40 {
 // Of one card. Without memory it decides alone and notifies no card.
 class RunAgreement {
  public:
-  // word: 2 * decisions + (1: the last one was that there are no more), 0 now. give_up: not 0, nobody is waited for any more.
+  // word: 2 * decisions + (1: the last one was that there are no more), 0 now. give_up: not 0, nobody is waited for any
+  // more.
   void begin(std::atomic<uint32_t>* word, const std::atomic<uint32_t>* give_up, uint32_t card);
   void forget() { word_ = nullptr; }
 

@@ -132,8 +132,8 @@ M40_ANYWHERE uint64_t below_share(uint64_t total, float share) {
 // The bound that the running sum has to exceed at the sampled token.
 M40_ANYWHERE uint64_t draw_target(uint64_t total, uint32_t random) { return exact::high_product(total, static_cast<uint64_t>(random) << 32); }
 
-// The order in which locally typical sampling keeps tokens: by how far their surprise is from the one expected. Both have
-// the logarithm of the sum of all in them, so depths do as well.
+// The order in which locally typical sampling keeps tokens: by how far their surprise is from the one expected. Both
+// have the logarithm of the sum of all in them, so depths do as well.
 struct TypicalOrder {
   uint64_t expected;  // whole 2^-24ths of a nat
 
@@ -176,7 +176,8 @@ M40_ANYWHERE double dynamic_temperature(const m40_sampling& s, const ShapedSums&
   return exact::plus(low, exact::times(exact::plus(exact::plus(middle, range), -low), share));
 }
 
-// The depth down to which a token's surprise is at most mu bits, among tokens of that weight. Below 0 where no token's is.
+// The depth down to which a token's surprise is at most mu bits, among tokens of that weight. Below 0 where no token's
+// is.
 M40_ANYWHERE double mirostat_depth(const m40_sampling& s, uint64_t weight) {
   return exact::plus(exact::times(static_cast<double>(s.mirostat_mu), exact::ln2), -log_of_sum(weight));
 }

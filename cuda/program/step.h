@@ -81,8 +81,8 @@ struct Step {
 Step parse_step(const void* block, uint64_t block_bytes, const StepLimits& limits, uint32_t* seen);
 uint64_t seen_words(const StepLimits& limits);
 
-// Throws where the step has not all the KV blocks that a sequence's tokens, from first_position to last_position, are written to
-// or attend to. The program has a KV cache.
+// Throws where the step has not all the KV blocks that a sequence's tokens, from first_position to last_position, are
+// written to or attend to. The program has a KV cache.
 void check_kv_blocks(const Step& step, const StepLimits& limits, uint32_t sequence, uint32_t first_position, uint32_t last_position);
 
 }  // namespace m40

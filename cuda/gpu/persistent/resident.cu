@@ -13,8 +13,8 @@ namespace {
 
 // Without a step for so long, the kernel leaves: microseconds. Between two tokens of a stream it waits for much less.
 constexpr uint32_t resident_patience = 10'000;
-// How long it stays on devices older than Pascal, however much there is to do: microseconds. They go from one process to
-// another only when a kernel ends.
+// How long it stays on devices older than Pascal, however much there is to do: microseconds. They go from one process
+// to another only when a kernel ends.
 constexpr uint32_t resident_life = 20'000;
 // All thread blocks are on the device within that, or never: microseconds. A prompt's step may have to end first.
 constexpr uint32_t resident_start_patience = 1'000'000;
