@@ -8,7 +8,8 @@ const CUDA = fromFileUrl(new URL("../../cuda", import.meta.url));
 /** The headers of kernels, by name, without comments. */
 function headers(): Map<string, string> {
   const folder = join(CUDA, "kernels");
-  const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+  const names = [...Deno.readDirSync(folder)].map(({ name }) => name)
+    .filter((name) => name.endsWith(".cuh")).sort();
   return new Map(names.map((name) => {
     const text = Deno.readTextFileSync(join(folder, name));
     return [name, text.replaceAll(/\/\/.*$/gm, "")];

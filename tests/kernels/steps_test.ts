@@ -49,7 +49,7 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
     },
     /token 2 of the step, decoded, has position 6 after 4 of the same sequence: wanted the next one/,
   ],
-  [({ words }) => words[H("kv_block_stride")] = 9, /9 kvBlocks a sequence: wanted at most 8/],
+  [({ words }) => words[H("kv_block_stride")] = 9, /9 KV blocks a sequence: wanted at most 8/],
   [
     ({ words }) => words[H("kv_block_stride")] = 8,
     /KV block 0 of sequence 1 is \d+: the KV cache has 64 KV blocks/,
@@ -92,7 +92,7 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
     ({ words }) => words[AT.positions + 1] = 3,
     /token 1 of the step has position 3 after 3 of the same sequence/,
   ],
-  [({ words }) => words[AT.positions + 2] = 31, /sequence 1 reaches position 31, kvBlock 7/],
+  [({ words }) => words[AT.positions + 2] = 31, /sequence 1 reaches position 31, KV block 7/],
   [
     ({ words }) => words[AT.sequences] = 2,
     /token 0 of the step is of sequence 2: wanted one below 2/,
