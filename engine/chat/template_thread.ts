@@ -111,7 +111,8 @@ export class TemplateThread {
         ? setTimeout(look, Math.max(left, GRACE_MS))
         : setTimeout(() => this.lose(late()), GRACE_MS);
     };
-    let timer = setTimeout(look, limitMs);
+    // The first look comes soon: from it on the processor's time counts.
+    let timer = setTimeout(look, GRACE_MS);
     try {
       return await this.waiting.promise;
     } finally {

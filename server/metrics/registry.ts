@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Metric, Registry } from "prom-client";
+import { Counter, Gauge, type Metric, Registry } from "prom-client";
+import { CountedHistogram } from "./counted_histogram.ts";
 
 /** m40's name of a metric, then vLLM's. */
 export type Names = readonly [string, ...string[]];
@@ -74,11 +75,9 @@ export class MetricRegistry {
 
   /** @param buckets Upper bounds, rising. */
   histogram(names: Names, help: string, buckets: number[]): (value: number) => void {
-    const [name, ...others] = names;
-    const histogram = new Histogram({ name, help, buckets, registers: [this.of(name)] });
-    // Counted once, as this is done for every token.
-    for (const other of others) {
-      this.of(other).registerMetric(new RenamedHistogram(other, histogram) as unknown as Metric);
+    const histogram = new CountedHistogram(help, buckets);
+    for (const name of names) {
+      this.of(name).registerMetric(histogram.named(name) as unknown as Metric);
     }
     return (value) => histogram.observe(value);
   }
@@ -152,19 +151,4 @@ export function mergeTexts(texts: readonly string[]): string {
     }
   }
   return [...families].map(([help, lines]) => [help, ...lines].join("\n") + "\n").join("\n");
-}
-
-/** A histogram under another name. It has what a registry asks of a metric. */
-class RenamedHistogram {
-  constructor(private readonly name: string, private readonly histogram: Histogram) {}
-
-  async get() {
-    const { name, histogram } = this;
-    const told = await histogram.get();
-    const values = told.values.map((value) => ({
-      ...value,
-      metricName: value.metricName?.replace(told.name, () => name),
-    }));
-    return { ...told, name, values };
-  }
 }
