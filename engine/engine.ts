@@ -66,7 +66,7 @@ export class Engine {
   readonly samplingDefaults: Partial<SamplingParameters>;
   /** What ends an answer where a request names nothing. */
   readonly stopDefaults: readonly string[];
-  private readonly told: GuardedObserver;
+  private readonly guarded: GuardedObserver;
   private readonly copies: Replicas;
   private readonly texts: TokenTexts;
   private readonly requests: RequestChecker;
@@ -106,9 +106,9 @@ export class Engine {
     if (chat !== undefined) {
       chat.encodeText = (text, options, signal) => this.encode(text, options, signal);
     }
-    this.told = new GuardedObserver(serving.onObserverError);
+    this.guarded = new GuardedObserver(serving.onObserverError);
     this.texts = new TokenTexts(tokenizer);
-    this.copies = new Replicas(loaded.placed, serving, this.told);
+    this.copies = new Replicas(loaded.placed, serving, this.guarded);
     this.device = this.cards[0].device;
   }
 
@@ -140,19 +140,19 @@ export class Engine {
       engine.requests.prepare();
       return engine;
     } catch (error) {
-      // Who gets no engine has nothing to close.
+      // Without an engine the caller has nothing to close.
       await (engine ?? loaded).close();
       throw error;
     }
   }
 
-  /** Told of every step and request. What it throws is counted, and stops nothing. */
+  /** Observes every step and request. What it throws is counted, and stops nothing. */
   get observer(): EngineObserver | undefined {
-    return this.told.observer;
+    return this.guarded.observer;
   }
 
   set observer(observer: EngineObserver | undefined) {
-    this.told.observer = observer;
+    this.guarded.observer = observer;
   }
 
   /** Tokens that one sequence may have, prompt and output together. */
@@ -213,9 +213,9 @@ export class Engine {
    */
   generateAll(requests: readonly GenerateRequest[]): Generation[] {
     this.assertOpen();
-    const { tokenizer, texts, told, copies: { queue } } = this;
+    const { tokenizer, texts, guarded, copies: { queue } } = this;
     const plans = this.requests.planAll(requests);
-    return Generation.start(plans, { tokenizer, texts, queue, observer: told });
+    return Generation.start(plans, { tokenizer, texts, queue, observer: guarded });
   }
 
   /**
@@ -290,7 +290,7 @@ export class Engine {
 
   /** What the engine does, and has done. */
   status(): EngineStatus {
-    return { ...this.copies.status(), observerErrors: this.told.errors };
+    return { ...this.copies.status(), observerErrors: this.guarded.errors };
   }
 
   /**

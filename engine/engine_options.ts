@@ -13,7 +13,7 @@ export interface DiskCacheOptions {
   readonly folder: string;
   /** What all files in it may take. */
   readonly bytes: number;
-  /** Told, in a sentence or two, what goes wrong with it. The engine works without it then. */
+  /** Receives a sentence or two about what goes wrong with it. The engine works without it then. */
   readonly onProblem?: (problem: string) => void;
 }
 
@@ -101,10 +101,10 @@ export interface EngineOptions {
    */
   maxTemperatureCelsius?: number;
   maxPowerWatts?: number;
-  /** Told, in a sentence, when the device begins to rest for that, and when it no longer does. */
+  /** Receives a sentence when the device begins to rest for that, and when it no longer does. */
   onPace?: (message: string) => void;
   /**
-   * Told, in a sentence and once for each reason, why a resident kernel does not run all steps that decode, where
+   * Receives a sentence, once for each reason, why a resident kernel does not run all steps that decode, where
    * `executor` is "resident", or "auto", which would try it. What the reason is may show with the first of them.
    */
   onExecutor?: (message: string) => void;
@@ -129,13 +129,13 @@ export interface EngineOptions {
   preTokenizer?: string;
   /** Values that replace those of the file's metadata. */
   overrides?: readonly Override[];
-  /** Told why, in a sentence, where "auto" takes the CPU though there is a library for GPUs. */
+  /** Receives the reason, in a sentence, where "auto" takes the CPU though there is a library for GPUs. */
   onFallback?: (reason: string) => void;
-  /** Told which GPU "auto" took, by the name that opens it again: "cuda:0". */
+  /** Receives the GPU that "auto" took, by the name that opens it again: "cuda:0". */
   onChosen?: (device: string) => void;
-  /** Told, in a sentence each, what of the model's file is not used though it says something, or is missing. */
+  /** Receives a sentence about each entry of the model's file that is ignored or missing. */
   onWarning?: (warning: string) => void;
-  /** Told the bytes of weights that are uploaded, and how many there are. */
+  /** Receives the bytes of weights that are uploaded, and how many there are. */
   onProgress?: (done: number, total: number) => void;
   /**
    * Receives what {@link Engine.observer} threw first. Serving goes on, and the observer is still notified; {@link

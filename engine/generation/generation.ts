@@ -116,7 +116,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   private readonly chunks: GenerationChunk[] = [];
   private readonly decoder: StreamingDecoder;
   private readonly stops: StopStrings;
-  /** Tells reasoning from content; absent where all is content. */
+  /** Separates reasoning from content; absent where all is content. */
   private readonly reader?: OutputReader;
   private reasoningTokens = 0;
   /** Its sequence in the scheduler. */
@@ -260,7 +260,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     }
   }
 
-  /** Iterates it as well: in each turn all chunks that are there, and at least one. */
+  /** Iterates it in batches: each has all chunks ready by then, at least one. */
   async *together(): AsyncGenerator<readonly GenerationChunk[]> {
     try {
       while (true) {

@@ -14,7 +14,7 @@ export class GuardedObserver implements Required<EngineObserver> {
   /** How often it has thrown. */
   errors = 0;
 
-  /** @param onError Told what it throws, the first time. */
+  /** @param onError Receives what it throws first. */
   constructor(private readonly onError?: (error: unknown) => void) {}
 
   step(report: StepReport): void {

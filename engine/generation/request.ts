@@ -52,7 +52,7 @@ export interface GenerateRequest {
   timeoutMs?: number;
   /** From when `timeoutMs` counts, by `performance.now()`; default: from now on. */
   timeoutFrom?: number;
-  /** Told once what became of it, whatever that is. It must not throw. */
+  /** Called once with its outcome. It must not throw. */
   onReport?: (report: GenerationReport) => void;
 }
 

@@ -52,7 +52,7 @@ export class Scoring implements SequenceListener {
   ) {
     this.settle = Promise.withResolvers();
     this.result = this.settle.promise;
-    // Who asks for it may have left before it fails.
+    // The reader may have left before it fails.
     this.result.catch(() => {});
     this.sequence = new Sequence({
       prompt: tokens.slice(0, 1),

@@ -19,7 +19,7 @@ export class KnownExecutors {
 
   /**
    * @param ask Of 1, 2, ... sequences.
-   * @param onNoResident Told once of each reason why a resident kernel does not run them all.
+   * @param onNoResident Called once for each reason why a resident kernel does not run them all.
    */
   constructor(
     private readonly ask: () => Promise<DecodeExecutors>,

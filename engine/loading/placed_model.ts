@@ -123,7 +123,7 @@ export interface PlannedModel {
   /**
    * Puts the model there, once. Where that fails, all is closed.
    *
-   * @param onProgress Told the bytes of weights that are uploaded, and how many there are.
+   * @param onProgress Receives the bytes of weights that are uploaded, and how many there are.
    */
   place(onProgress?: (done: number, total: number) => void): Promise<PlacedModel>;
   /** Closes the devices. */
@@ -230,7 +230,7 @@ async function planFor(
       integerOption("least_context_tokens", leastContextTokens, 1, 2 ** 24),
     kvType: options.kvType ?? "f16",
     maxRunning: integerOption("parallel", parallel, 1, 256),
-    // Who wants the mean of hidden states wants one of every token.
+    // The mean of hidden states needs one of every token.
     outputs: poolingType(gguf) === MEAN_POOLING
       ? Math.max(logitsOutputs, MEAN_OUTPUTS)
       : logitsOutputs,

@@ -63,7 +63,7 @@ export class Failures {
     return failed.find((last) => last?.code === code)?.message;
   }
 
-  /** Somebody says that it is worth a try: the file was replaced, say. */
+  /** Allows another try at once: the file was replaced, say. */
   forget(name: string): void {
     this.byModel.delete(name);
   }

@@ -1,4 +1,4 @@
-/** Tells when nothing has happened for some time. */
+/** Calls back when nothing has happened for some time. */
 export class IdleWatch {
   private timer?: number;
 

@@ -218,7 +218,7 @@ export class ModelManager<E extends ManagedEngine> {
       await this.options.check?.(name);
       this.checked = name;
     } catch (error) {
-      this.tell((observer) => observer.loadFailed?.(name, error));
+      this.notify((observer) => observer.loadFailed?.(name, error));
       this.waiters.refuse(error, name);
     }
   }
@@ -240,7 +240,7 @@ export class ModelManager<E extends ManagedEngine> {
       }
       this.checked = this.tight = undefined;
       this.failures.note(name, error);
-      this.tell((observer) => observer.loadFailed?.(name, error));
+      this.notify((observer) => observer.loadFailed?.(name, error));
       this.waiters.refuse(error, name);
       return;
     }
@@ -250,7 +250,7 @@ export class ModelManager<E extends ManagedEngine> {
     resident.used = ++this.uses;
     this.checked = this.tight = undefined;
     this.failures.noteLoaded();
-    this.tell((observer) => observer.loaded?.(name, engine, this.now() - start));
+    this.notify((observer) => observer.loaded?.(name, engine, this.now() - start));
     // All that wait by now, even if another model waits for this one's memory.
     this.waiters.grant((asked, { keepAliveMs }) =>
       asked === name ? this.grant(resident, keepAliveMs) : undefined
@@ -273,7 +273,7 @@ export class ModelManager<E extends ManagedEngine> {
     } finally {
       this.residents.delete(name);
       resident.leave();
-      this.tell((observer) => observer.unloaded?.(name, reason));
+      this.notify((observer) => observer.unloaded?.(name, reason));
     }
   }
 
@@ -297,7 +297,7 @@ export class ModelManager<E extends ManagedEngine> {
     return { name, engine: resident.engine!, release, [Symbol.dispose]: release };
   }
 
-  /** Nobody uses a model any more: it goes when its time is over. */
+  /** The last user of a model has left: it is unloaded when its time is over. */
   private rest(resident: Resident<E>): void {
     const expire = () => {
       resident.leaving ??= "idle";
@@ -332,7 +332,7 @@ export class ModelManager<E extends ManagedEngine> {
     for (const wake of this.idlers.splice(0)) wake();
   }
 
-  private tell(say: (observer: ManagerObserver<E>) => void): void {
+  private notify(say: (observer: ManagerObserver<E>) => void): void {
     for (const observer of this.observers) {
       try {
         say(observer);

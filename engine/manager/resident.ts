@@ -40,7 +40,7 @@ export class Resident<E extends ManagedEngine> {
     return this.expiresAt === undefined ? undefined : Math.max(0, this.expiresAt - this.now());
   }
 
-  /** Nobody uses it: its time begins. */
+  /** It has no user: its time begins. */
   rest(expired: () => void): void {
     this.wake();
     if (this.keepAliveMs > LONGEST_TIMER_MS) return;
@@ -49,7 +49,7 @@ export class Resident<E extends ManagedEngine> {
     Deno.unrefTimer(this.timer);
   }
 
-  /** Somebody uses it. */
+  /** It has a user. */
   wake(): void {
     clearTimeout(this.timer);
     this.timer = this.expiresAt = undefined;

@@ -58,7 +58,7 @@ export interface ManagerOptions<E> {
   readonly idleMs?: number;
   /** How long an engine that was lost may take to close; then it is left as it is. Default 30,000. */
   readonly abandonMs?: number;
-  /** Told what {@link ManagedEngine.close} or the observer threw, and of engines that did not close. */
+  /** Receives what {@link ManagedEngine.close} or the observer threw, and an error for an engine that did not close. */
   onError?(error: unknown): void;
   /** Milliseconds, rising. */
   now?(): number;

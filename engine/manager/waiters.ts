@@ -9,7 +9,7 @@ interface Waiter<E> {
   readonly refuse: (error: unknown) => void;
 }
 
-/** Who waits for which model, in the order of their coming. */
+/** The requests that wait for models, in the order of their arrival. */
 export class Waiters<E> {
   private waiters: Waiter<E>[] = [];
 
@@ -83,7 +83,7 @@ export class Waiters<E> {
   }
 }
 
-/** Who asked has left before there was an answer. */
+/** The client left before there was an answer. */
 export function left(): M40Error {
   return new M40Error("cancelled", "The request was ended before it was done; send it again.");
 }

@@ -132,7 +132,7 @@ export class FitDevice implements Disposable {
   }
 
   /**
-   * Sees to it that a model can have a context where nothing else takes memory.
+   * Ensures that a model can have a context where nothing else takes memory.
    *
    * @throws {M40Error} As {@link Engine.load} does for a context that cannot be had.
    */

@@ -105,14 +105,14 @@ Deno.test("on the CPU a context that is not asked for takes a quarter of the mem
     for (const gib of [8, 12, 16, 24, 32, 64, 128]) {
       const freeBytes = gib * GIB;
       const got = plan(context, "Q4_K_M", { freeBytes }, model);
-      const beside = freeBytes - GIB / 4 - got.weightBytes;
-      const quarter = beside / 4;
+      const usable = freeBytes - GIB / 4 - got.weightBytes;
+      const quarter = usable / 4;
       assert(got.contextTokens >= 8192, `${gib} GiB: ${got.contextTokens} tokens`);
       if (got.contextTokens > 8192) assert(got.cacheBytes <= Math.max(quarter, 4 * GIB));
       else assert(got.cacheBytes <= 4 * GIB, "as many as four sequences of 8192 tokens have");
       assert(got.contextTokens >= before);
       before = got.contextTokens;
-      // Who asks for it has more.
+      // A wanted context may take more.
       const asked = plan(context, "Q4_K_M", {
         freeBytes,
         contextTokens: got.mostContextTokens,

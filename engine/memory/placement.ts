@@ -21,7 +21,7 @@ export interface PlacedProgram {
 /**
  * Puts weights, cache and program on the device, as planned.
  *
- * @param onProgress Told the bytes of weights that are uploaded, and how many there are.
+ * @param onProgress Receives the bytes of weights that are uploaded, and how many there are.
  */
 export async function place(
   context: Context,

@@ -271,8 +271,8 @@ class StagePlanner {
   /** Whether every card has room, where only a share of its memory without the weights may be used. */
   private fits(whole: WholePlan, begins: readonly number[], share = 1): boolean {
     return this.stagesOf(whole, begins).every(({ plan, leftBytes }) => {
-      const beside = leftBytes - RESERVE_BYTES + plan.totalBytes - plan.weightBytes;
-      return leftBytes - RESERVE_BYTES >= (1 - share) * Math.max(0, beside);
+      const usable = leftBytes - RESERVE_BYTES + plan.totalBytes - plan.weightBytes;
+      return leftBytes - RESERVE_BYTES >= (1 - share) * Math.max(0, usable);
     });
   }
 

@@ -49,7 +49,7 @@ export class ExchangeMemory {
     return program.exchanges.begin(this.host.get(program)!, this.inboxes);
   }
 
-  /** Whoever waits in an exchange waits no more; its step fails. */
+  /** Ends waiting in an exchange; the waiting step fails. */
   giveUp(): void {
     const { buffer, byteOffset } = this.host.get(this.cards[0].program)!;
     Atomics.store(new Uint32Array(buffer, byteOffset, 1), 0, 1);

@@ -59,7 +59,7 @@ function chip(
   late = 0,
 ): { above: number; below: number } {
   const period = 0.05, steps = 5;
-  const told: number[] = [];
+  const reported: number[] = [];
   let [quick, slow, pace, busy] = [0, 0, FULL_PACE, 0];
   let [above, below] = [-Infinity, Infinity];
   for (let i = 1; i * period < 900; i++) {
@@ -67,8 +67,9 @@ function chip(
     busy += work / steps;
     quick += (12 * work - quick) * period;
     slow += (15 * work - slow) * period / 60;
-    told.push(Math.round(30 + quick + slow));
-    const temperatureCelsius = told[Math.max(0, told.length - 1 - Math.round(late / period))];
+    reported.push(Math.round(30 + quick + slow));
+    const temperatureCelsius =
+      reported[Math.max(0, reported.length - 1 - Math.round(late / period))];
     if (i * period > 300) {
       above = Math.max(above, 30 + quick + slow - limit);
       below = Math.min(below, 30 + quick + slow - limit);

@@ -5,7 +5,7 @@ import { FULL_PACE, nextPace, type PaceLimits, restBefore } from "./pace.ts";
 export interface PaceOptions {
   /** The device's highest temperature and power. */
   readonly paceLimits: PaceLimits;
-  /** Told when the device begins to rest, and when it no longer does. */
+  /** Called when the device begins to rest, and when it no longer does. */
   readonly onPace?: (message: string) => void;
 }
 
@@ -27,7 +27,7 @@ export class Pacer {
   private busyMs = 0;
 
   /**
-   * @param onChange Told when the device begins to rest, and when it no longer does.
+   * @param onChange Called when the device begins to rest, and when it no longer does.
    */
   constructor(
     private readonly limits: PaceLimits,

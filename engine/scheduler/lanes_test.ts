@@ -67,7 +67,7 @@ class Life {
     });
   }
 
-  /** Somebody arrives; each prompt is of tokens of its own. */
+  /** A sequence arrives; each prompt has its own tokens. */
   arrive(promptTokens: number, maxTokens = 100): Sequence {
     const first = 1000 * (1 + this.ends.size + this.scheduler.sequences().length);
     const sequence: Sequence = new Sequence({
@@ -217,7 +217,7 @@ Deno.test("a sequence that needs the KV blocks of a prompt being computed waits 
   await settle();
   while (counts.preemptions === 0) await life.endStep("decode");
   assertEquals(long.state, "preempted");
-  // Who has a KV block goes on as far as that goes.
+  // A sequence with a KV block goes on until the block is full.
   while (device.underWay.has("decode")) await life.endStep("decode");
   assertEquals(counts.preemptions, 1);
   assert(streams.every(({ runs }) => runs));

@@ -39,7 +39,7 @@ export interface SchedulerCounts {
   runSteps: number;
   preemptions: number;
   recomputations: number;
-  /** Milliseconds in which steps waited so that the device could rest. */
+  /** Milliseconds in which the device paused between steps, for its limits. */
   restedMs: number;
 }
 

@@ -115,7 +115,7 @@ export class Scheduler implements SequenceQueue {
       (sequence, error) => this.end(sequence, error),
       this.now,
     );
-    // Whoever rests does so between two steps.
+    // Pauses happen between two steps, so there are no runs.
     const hasRuns = this.lanes.length === (options.lanes ? 2 : 1) && options.rest === undefined;
     this.runs = new Runs(
       {
@@ -236,7 +236,7 @@ export class Scheduler implements SequenceQueue {
       }
       try {
         if (this.rests) {
-          // What has been sampled does not wait for the device's rest.
+          // Samples are delivered before the device's pause.
           this.deliveries.deliver();
           this.counts.restedMs += await this.rests.before(loop);
         }
@@ -335,7 +335,7 @@ export class Scheduler implements SequenceQueue {
     let run: RunUnderWay | undefined;
     try {
       if (!this.moves.isEmpty) turns = await this.moveKvBlocks(turns);
-      // Somebody may have been cancelled since that was done.
+      // A sequence may have been cancelled meanwhile.
       const moved = turns.filter(({ sequence }) => sequence.runs);
       const parts = moved.map((turn) => this.partOf(turn));
       turns = moved.filter((_, i) => parts[i] !== undefined);

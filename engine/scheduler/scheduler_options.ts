@@ -33,7 +33,7 @@ export interface SchedulerDevice extends KvBlockMover, SlotMover {
 /** The loss of a device, with the sequences of its scheduler. */
 export interface SchedulerLoss {
   readonly error: M40Error;
-  /** Whom nothing more comes of here, in the order of their arrival. */
+  /** The sequences that end here, in the order of their arrival. */
   readonly sequences: readonly Sequence[];
   /** Lets one of them migrate; the others end with the error. */
   readonly migrate: (sequence: Sequence) => void;
@@ -56,7 +56,7 @@ export interface SchedulerOptions {
   readonly concurrentSteps?: number;
   /**
    * Steps that a device which has runs is given at once, at most, where the same sequences decode in all of them; default 1:
-   * each by itself. There are none of several steps at a time, nor where the device is to rest between steps.
+   * each by itself. There are none of several steps at a time, nor where the device is to pause between steps.
    */
   readonly runSteps?: number;
   /** Where the device has two lanes: then `chunkMs` is not looked at. Not with `concurrentSteps`. */

@@ -127,7 +127,7 @@ Deno.test("results of a prompt's parts are processed in order, though preparatio
     topLogprobs: 0,
     endTokens: new Set(),
     listener: { accept: () => true, end: (error) => void ends.push(error) },
-    // Beside the first part there is work until there is a second one.
+    // There is work besides the first part until there is a second one.
     steering: { next: () => undefined, prepare: () => steps === 1 },
   });
   const limits = { maxRunning: 1, maxWaiting: 1, stepTokens: 512, chunkMs: CHUNK_MS };

@@ -167,12 +167,12 @@ export class SideThread {
   }
 
   private start(): Worker {
-    const beginning: ThreadData = {
+    const threadData: ThreadData = {
       metadata: postedMetadata(this.metadata),
       preTokenizer: this.preTokenizer,
     };
     const worker = new Worker(SIDE_WORKER, {
-      workerData: beginning,
+      workerData: threadData,
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_LIMIT_MIB },
     });
     worker.on("message", (reply: Reply) => {

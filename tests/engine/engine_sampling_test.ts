@@ -286,10 +286,10 @@ Deno.test("tokens that a request stops at end the output and are not in it, conc
     const at = tokens.findIndex((token, i) => i > 2 && tokens.indexOf(token) === i);
     assert(at > 0, "the answer has one token alone");
     const stopTokens = [tokens[at], 7];
-    const [stopped, beside] = await answers(engine, [{ ...free, stopTokens }, free]);
+    const [stopped, concurrent] = await answers(engine, [{ ...free, stopTokens }, free]);
     assertEquals(stopped.tokens, tokens.slice(0, at));
     assertEquals(stopped.finishReason, "stop");
-    assertEquals(beside.tokens, tokens);
+    assertEquals(concurrent.tokens, tokens);
     // The model's own end is ignored then, a request's is not.
     const on = { ...free, stopTokens, sampling: { temperature: 0, ignoreEos: true } };
     const ignoring = await collect(engine.generate({ ...on, stopTokens: [] }));

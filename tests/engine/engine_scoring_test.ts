@@ -56,8 +56,8 @@ Deno.test("others get what they get without a concurrent scoring", async () => {
   const alone = await withEngine({ parallel: 3 }, (engine) => collect(engine.generate(request)));
   await withEngine({ parallel: 3 }, async (engine) => {
     const scoring = engine.score(promptOf(120), { topLogprobs: 0 });
-    const beside = collect(engine.generate(request));
-    assertEquals(await beside, alone);
+    const concurrent = collect(engine.generate(request));
+    assertEquals(await concurrent, alone);
     await scoring.result;
   });
 });
@@ -97,7 +97,7 @@ Deno.test("a scoring ends early: cancelled, by its signal, or at its deadline", 
     assertEquals(await codeOf(late.result), "timeout");
     await engine.idle();
     assertEquals(engine.status().usedKvBlocks, 0);
-    // Who waits for its turn can be ended as well.
+    // A waiting scoring can be ended as well.
     const first = engine.generate(asking(promptOf(5), 100));
     const waiting = engine.score(tokens, options);
     waiting.cancel();

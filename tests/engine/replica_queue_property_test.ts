@@ -180,7 +180,7 @@ class Life {
       }
       for (const other of queue.waiting) {
         if (other.arrival >= waits.arrival || !other.suits(member)) continue;
-        // Who came earlier waits for another replica, or for a step that is not over.
+        // An earlier sequence waits for another replica, or for a step that is not over.
         if (other.sequences.some(({ stepsUnderWay }) => stepsUnderWay > 0)) continue;
         const [first] = other.sequences;
         const { length } = other.sequences;

@@ -2,7 +2,7 @@ import { assertEquals, assertMatch } from "@std/assert";
 import { M40Error } from "../../engine/errors.ts";
 import { type Lost, Revival } from "../../engine/parallel/replicas/revival.ts";
 
-// How replicas that were lost come back: at once, with rests where they fail again and again.
+// How replicas that were lost come back: at once, with pauses after repeated failures.
 
 interface Loaded {
   closed: number;

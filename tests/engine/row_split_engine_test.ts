@@ -81,7 +81,7 @@ Deno.test("rows on two devices: each has its part of the weights and of the KV c
     for (const { memory } of cards) {
       // The embedding is on both.
       assert(memory.weightBytes < 0.7 * weightBytes, `${memory.weightBytes} of ${weightBytes}`);
-      // Beside what lies between things in memory.
+      // Besides the padding in memory.
       assert(memory.cacheBytes < 0.51 * cacheBytes, `${memory.cacheBytes} of ${cacheBytes}`);
     }
     assertEquals(plan.totalBytes, cards[0].memory.totalBytes + cards[1].memory.totalBytes);

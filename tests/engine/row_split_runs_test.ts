@@ -153,7 +153,7 @@ Deno.test("a run on two cards ends where the last sequence samples its end token
         counting,
         sampled.slice(1, 1 + first).map(([a, b], i) => [i === 0 ? a : undefined, b]),
       );
-      // Nobody waits for another: the exchanges go on.
+      // No card waits for another: the exchanges go on.
       await texts.step();
     }
   });

@@ -7,7 +7,7 @@ import { Sequence } from "../../engine/scheduler/sequences/sequence.ts";
 import { withStages } from "../fixtures/staged_model.ts";
 
 const PROMPT_TOKENS = 20;
-const DRAWN = 50;
+const SAMPLED = 50;
 /** As few as a plan makes: for one sequence of the whole context. */
 const FEW_KV_BLOCKS = 1;
 
@@ -43,7 +43,7 @@ async function answers(
     const sequences = [0, 1, 2, 3].map((n) =>
       new Sequence({
         prompt: Array.from({ length: PROMPT_TOKENS }, (_, i) => 3 + (n * 37 + i * 11) % 100),
-        maxTokens: DRAWN,
+        maxTokens: SAMPLED,
         sampling: { ...SAMPLING_DEFAULTS, temperature: 0 },
         topLogprobs: 0,
         endTokens: new Set(),
@@ -60,7 +60,7 @@ for (const name of ["llama", "gemma3"]) {
   Deno.test(`${name}: two cards with two steps under way and too few KV blocks answer what one card answers`, async () => {
     const alone = await answers(name, 1, 1);
     assertEquals(alone.saves, 0);
-    alone.tokens.forEach((tokens) => assertEquals(tokens.length, PROMPT_TOKENS + DRAWN));
+    alone.tokens.forEach((tokens) => assertEquals(tokens.length, PROMPT_TOKENS + SAMPLED));
     const staged = await answers(name, 2, 2, FEW_KV_BLOCKS);
     assertEquals(staged.tokens, alone.tokens);
     assert(staged.saves > 0, "no sequence was preempted");

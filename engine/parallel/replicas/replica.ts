@@ -46,7 +46,7 @@ export class Replica {
   private readonly disk?: DiskKvBlocks;
   private readonly pacer?: Pacer;
 
-  /** @param observed Told of its steps. */
+  /** @param observed Observes its steps. */
   constructor(
     readonly placed: PlacedModel,
     private readonly serving: ServingOptions,

@@ -158,7 +158,7 @@ export class ReplicaQueue implements SequenceQueue {
         this.give(waits, members[choice.index]);
         continue;
       }
-      // Who finds no room anywhere waits for all of them.
+      // A sequence without room on any replica waits for all of them.
       for (const i of choice === undefined ? offers.keys() : [choice.index]) {
         const own = first.tokens.length - offers[i].cachedTokens;
         awaited.set(members[i], (awaited.get(members[i]) ?? 0) + own);

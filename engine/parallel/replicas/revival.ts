@@ -30,7 +30,7 @@ export class Revival<T extends { close(): Promise<void> }> {
   private readonly ending = new AbortController();
 
   /**
-   * @param onError Told what does not close.
+   * @param onError Receives the error of a close that fails.
    * @param now Milliseconds, rising.
    * @param waits Resolves after so many milliseconds; default: by a timer.
    */

@@ -20,7 +20,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 /** KV blocks that are brought into memory for a sequence that waits. */
 interface Fetch {
   readonly sequence: Sequence;
-  readonly beginning: DiskPrefix;
+  readonly prefix: DiskPrefix;
   /** The prefixes of its KV blocks, as far as they are in memory. */
   readonly prefixes: Prefix[];
   /** KV blocks reserved for it. */
@@ -70,16 +70,16 @@ export class KvBlockFetches {
     if (this.closed || this.tried.has(sequence)) return false;
     const { kvBlockManager } = this.options;
     const { tokens } = sequence;
-    // Who comes second waits as well, as reading is faster than computing; it may find what the first brought.
+    // A second sequence waits as well, as reading is faster than computing; it may share what the first has read.
     if (this.current !== undefined) return !this.current.late && this.goesOn(tokens, match);
-    const beginning = findOnDisk(this.options, tokens, match, accepts);
-    const gainedTokens = (beginning.length - match.length) * kvBlockManager.kvBlockTokens;
-    if (!this.isWorthwhile(beginning, gainedTokens)) return false;
+    const prefix = findOnDisk(this.options, tokens, match, accepts);
+    const gainedTokens = (prefix.length - match.length) * kvBlockManager.kvBlockTokens;
+    if (!this.isWorthwhile(prefix, gainedTokens)) return false;
     this.tried.add(sequence);
-    const held = [...beginning.held];
+    const held = [...prefix.held];
     kvBlockManager.share(held);
     const prefixes = [...match.prefixes];
-    this.current = { sequence, beginning, prefixes, held, over: false, late: false };
+    this.current = { sequence, prefix, prefixes, held, over: false, late: false };
     this.running = this.run(this.current, gainedTokens);
     return true;
   }
@@ -92,7 +92,7 @@ export class KvBlockFetches {
     return true;
   }
 
-  /** Nobody waits for a sequence's KV blocks any more, as nothing comes of it. */
+  /** Ends a sequence's fetch, because the sequence has ended. */
   forget(sequence: Sequence): void {
     if (this.isFetching(sequence)) this.end(this.current!);
   }
@@ -134,7 +134,7 @@ export class KvBlockFetches {
 
   private async run(fetch: Fetch, gainedTokens: number): Promise<void> {
     const { memory, store, now, withDevice } = this.options;
-    const { wanted, wantedState } = fetch.beginning;
+    const { wanted, wantedState } = fetch.prefix;
     const patience = this.rates.computingMs(gainedTokens) ?? PATIENCE_MS;
     const timer = setTimeout(() => {
       fetch.late = true;
@@ -243,7 +243,7 @@ export class KvBlockFetches {
   ): boolean {
     const { kvBlockManager } = this.options;
     const { layout, kvBlockTokens } = kvBlockManager;
-    const { prefixes, beginning: { promptRows }, sequence: { tokens } } = fetch;
+    const { prefixes, prefix: { promptRows }, sequence: { tokens } } = fetch;
     for (let from = 0; from < batch.length;) {
       const { index } = batch[from];
       const own = layout.groups.map(() => NO_KV_BLOCK);

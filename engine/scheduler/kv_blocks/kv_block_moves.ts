@@ -23,7 +23,7 @@ export interface SlotMover {
 }
 
 interface Move {
-  /** Whose KV blocks these are. */
+  /** The owners of these KV blocks. */
   readonly sequences: Sequence[];
   readonly reads: number[];
   readonly writes: number[];
@@ -35,7 +35,7 @@ interface Move {
 
 /** What was lost when KV blocks or slots could not be moved. */
 export interface LostKvBlocks {
-  /** Whose KV blocks or slots could not be moved. */
+  /** The owners of KV blocks or slots that could not be moved. */
   readonly sequences: ReadonlySet<Sequence>;
   /** KV blocks that do not hold what they should. */
   readonly kvBlocks: ReadonlySet<number>;

@@ -36,7 +36,7 @@ Deno.test("kept states go when their slots are needed: inside prompts first, the
   const first = keep(slots, gone);
   const second = keep(slots, gone);
   const passing = keep(slots, gone, true);
-  // Somebody goes on from the first, and is done.
+  // A sequence starts from the first, and is done.
   slots.share(first);
   slots.release(first);
   const taken = [slots.allocate(), slots.allocate()];

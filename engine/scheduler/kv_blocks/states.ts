@@ -125,7 +125,7 @@ export class States {
     }
   }
 
-  /** Nobody waits any more to go on from before the last token of a sequence's prompt. */
+  /** Releases the state before the last token of a prompt, which no follower waits for any more. */
   dropStart(sequence: Sequence): void {
     const { startSlot } = sequence;
     sequence.startSlot = undefined;

@@ -53,7 +53,7 @@ export interface Rows {
 export class Sequence {
   readonly prompt: readonly number[];
   readonly maxTokens: number;
-  /** Whom it waits for, to take over what that one has computed of the same prompt. */
+  /** The sequence whose KV blocks of the same prompt it waits for and then shares. */
   leader?: Sequence;
   /** Whether others wait for it so. */
   leads = false;

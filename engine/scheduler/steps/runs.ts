@@ -10,7 +10,7 @@ import type { SchedulerDevice } from "../scheduler_options.ts";
 import type { States } from "../kv_blocks/states.ts";
 import type { Turn } from "./turn.ts";
 
-/** Whom {@link Runs} work for. */
+/** The scheduler's parts that {@link Runs} use. */
 export interface RunsClient {
   readonly device: Pick<SchedulerDevice, "run" | "wantsSteps">;
   readonly roster: Roster;
@@ -20,7 +20,7 @@ export interface RunsClient {
   readonly deliveries: Deliveries;
   readonly counts: Pick<SchedulerCounts, "runs" | "runSteps">;
   readonly now: () => number;
-  /** Told of each step of a run. */
+  /** Called after each step of a run. */
   readonly onStep: (report: StepReport) => void;
 }
 

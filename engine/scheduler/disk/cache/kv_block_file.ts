@@ -10,14 +10,14 @@
  * | 16     | 8     | bytes of the KV block                                                      |
  * | 24     | 4     | how many of the KV block's tokens were computed as prompt rows             |
  * | 28     | 4     | the group of layers; 16: no KV block, but the state after it               |
- * | 32     | 32    | what the bits depend on beside the tokens, a SHA-256                   |
+ * | 32     | 32    | the origin that the bits depend on, a SHA-256                          |
  * | 64     | 32    | the prefix's hash, a SHA-256                                           |
  * | 96     | 4     | bytes of a block                                                       |
  * | 100    | 4 n   | the CRC-32 of each block of the KV block, the last of which may be shorter |
  *
  * CRC-32 takes less than a tenth of the time that SHA-256 takes, which on processors as old as the M40 has no
  * instructions of its own: 4 MiB would hold up the event loop for 10 ms. It guards against damage, not against
- * somebody who may write to the folder; no more than that would a hash without a key.
+ * a program that may write to the folder; a hash without a key would not, either.
  *
  * @module
  */

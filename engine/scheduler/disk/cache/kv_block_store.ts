@@ -30,7 +30,7 @@ export interface KvBlockStoreOptions {
   /** Bytes of all files at most, those of other models included. */
   readonly limitBytes: number;
   readonly files: Files;
-  /** Told, in a sentence or two, what goes wrong and what comes of it. */
+  /** Receives a sentence or two about what goes wrong and its consequences. */
   readonly onProblem?: (problem: string) => void;
   /** Milliseconds that rise; default: `performance.now()`. */
   readonly now?: () => number;
@@ -290,7 +290,7 @@ export class KvBlockStore {
 
   private async noteFailedKvBlock(error: unknown): Promise<void> {
     if (!(error instanceof Deno.errors.NotFound)) return this.noteWriteFailure(error);
-    // Somebody has removed the folder, which may be done at any time.
+    // The folder was removed, which may happen at any time.
     this.sums.writeFailures++;
     if (!this.writes) this.retryAt = this.now();
     await this.options.files.makeFolder(this.folder).catch((error) => this.noteWriteFailure(error));
