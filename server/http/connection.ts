@@ -4,6 +4,7 @@ import { Exchange, type HttpHandler, type Phase } from "./exchange.ts";
 import { HeadScanner, malformed, parseHead, type RequestHead } from "./head.ts";
 import { Incoming } from "./incoming.ts";
 import type { HttpLimits } from "./limits.ts";
+import { PerTurn } from "./per_turn.ts";
 import { errorBytes } from "./response_bytes.ts";
 import { TurnShare } from "./turn_share.ts";
 
@@ -12,6 +13,9 @@ const CR = 13;
 
 /** What a request counts in a turn of the event loop, besides its bytes: see {@link TurnShare}. */
 const REQUEST_BYTES = 8 * 1024;
+
+/** The requests of all connections that are begun in one turn: each takes some tenths of a millisecond. */
+const begun = new PerTurn(16);
 
 /** What whoever still reads a request of a closed connection gets: one for all, as none is answered. */
 const CLOSED = new HttpError(400, "incomplete_body", "The connection was closed.");
@@ -235,6 +239,10 @@ export class Connection implements BodyHolder {
       if (this.phase === "idle" && incoming.length > 0) this.enter("head", this.limits.headMs);
       const length = scanner.scan(incoming.bytes);
       if (length !== undefined) {
+        const turn = begun.take();
+        if (turn !== undefined) await turn;
+        // It may have been closed meanwhile.
+        incoming.check();
         const head = parseHead(incoming.bytes.subarray(0, length));
         incoming.take(length);
         return head;

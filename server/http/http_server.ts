@@ -4,12 +4,16 @@ import { BodyMemory } from "./body_memory.ts";
 import { Connection } from "./connection.ts";
 import type { HttpHandler, Phase } from "./exchange.ts";
 import type { HttpLimits } from "./limits.ts";
+import { PerTurn } from "./per_turn.ts";
 
 /** Connections over the limit that are told so at the same time; the first of more is closed. */
 const MAX_REFUSED = 16;
 
 /** Connections that are evicted at a time when the system has no descriptor for a new one. */
 const SHORTAGE_BATCH = 8;
+
+/** The connections that are accepted in one turn of the event loop: they may all be there at once. */
+const accepts = new PerTurn(32);
 
 /** How often connections are looked through for those that take too long, in milliseconds. */
 const CHECK_MS = 500;
@@ -52,7 +56,10 @@ export class HttpServer {
     this.bodies = new BodyMemory(limits.bodiesBytes);
     this.timer = setInterval(() => this.checkTime(), CHECK_MS);
     this.accepting = acceptConnections(listener, {
-      accepted: (socket) => this.admit(socket),
+      accepted: (socket) => {
+        this.admit(socket);
+        return accepts.take();
+      },
       closed: () => this.closing,
       shortage: () => {
         for (let i = 0; i < SHORTAGE_BATCH && this.evict(); i++);
