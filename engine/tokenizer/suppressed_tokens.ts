@@ -31,5 +31,5 @@ export function describeSuppressed(
   if (ids.length === 0) return undefined;
   const named = ids.slice(0, MOST_NAMED).map((id) => quoteKey(tokenizer.tokenText(id))).join(", ");
   const more = ids.length > MOST_NAMED ? ` and ${ids.length - MOST_NAMED} more` : "";
-  return `Never drawn, as its file wants it: ${named}${more}.`;
+  return `Never sampled, as its file wants it: ${named}${more}.`;
 }

@@ -11,7 +11,7 @@ Deno.test("m40 ps: a table of those who run and wait, and a line that sums up", 
   assertEquals([idle.code, idle.stderr], [0, ""]);
   assertMatch(
     idle.stdout,
-    /^golden: 0 running, 0 waiting; KV cache 0% \(0 of \d+ pages\); prefixes: none asked for yet; 0\.0 tokens\/s\n.+ \(cpu\): [\d.]+ .iB of [\d.]+ .iB in use\n$/,
+    /^golden: 0 running, 0 waiting; KV cache 0% \(0 of \d+ KV blocks\); prefixes: none asked for yet; 0\.0 tokens\/s\n.+ \(cpu\): [\d.]+ .iB of [\d.]+ .iB in use\n$/,
   );
   const body = { prompt: "Hello", max_tokens: 60_000, ...NO_END, stream: true };
   const clients = [await openRequest(server.port, "/v1/completions", body)];

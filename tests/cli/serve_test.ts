@@ -14,7 +14,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
       /Memory +.*weights 537\.8 KiB, KV cache 192\.0 KiB \(f16\), activations [\d.]+ .iB; [\d.]+ .iB left\n/,
     );
     assertMatch(server.before, /Context +128 tokens/);
-    assertMatch(server.before, /At once +4 sequences; 512 tokens of KV cache \(16 pages\)\n/);
+    assertMatch(server.before, /At once +4 sequences; 512 tokens of KV cache \(16 KV blocks\)\n/);
     assertMatch(server.before, /Chat +no template; --chat-template NAME\|FILE gives one\n/);
     const response = await fetch(`${server.url}/v1/completions`, {
       method: "POST",

@@ -16,7 +16,7 @@ const SEED = Number(Deno.env.get("M40_FUZZ_SEED") ?? 1);
 
 const MAGIC: FuzzTarget = {
   name: "magic",
-  within: ["/tests/magic_reader.ts"],
+  within: ["/tests/fixtures/magic_reader.ts"],
   dictionary: [],
   maxBytes: 8,
   seeds: () => [new Uint8Array(6)],

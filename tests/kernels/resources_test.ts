@@ -151,7 +151,7 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
       assertAnswer(
         context({ instruction_set: "mmx" }),
         Status.unsupported,
-        /instruction set "mmx": .* the best it has is "\w+"/,
+        /instruction set "mmx": .* the best that both have is "\w+"/,
       );
     }
     assertAnswer(

@@ -125,7 +125,10 @@ Deno.test("pages that are on their way when the process is killed fail, and host
   const saving = cache.saveKvBlocks(Uint32Array.of(0, 1), memory);
   await new Promise((resolve) => setTimeout(resolve, 20));
   Deno.kill(process, "SIGKILL");
-  assertLost(await assertRejects(() => saving), /^pages of the KV cache: the device's process was/);
+  assertLost(
+    await assertRejects(() => saving),
+    /^KV blocks of the KV cache: the device's process was/,
+  );
   assertEquals(memory[pageBytes], 7);
   await assertClosed(engine, process);
 });
