@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonLimits, parseWhole } from "../json/mod.ts";
-import type { ChatMessage } from "./conversation.ts";
+import type { ChatMessage, ToolCall } from "./conversation.ts";
 
 /** The key by which arguments that are no JSON object are shown to a template that wants an object. */
 const UNREADABLE = "invalid_json";
@@ -41,22 +41,35 @@ function unreadable(text: string): CallArguments {
 /**
  * Messages without the calls that were cut: whose arguments are no JSON object, and that no result answers before the
  * assistant speaks again. Clients keep such a call, and send it with every request from there on.
+ *
+ * @param turn Awaited before the arguments of a call are read: they may be long.
  */
-export function withoutCutCalls(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+export async function withoutCutCalls(
+  messages: readonly ChatMessage[],
+  turn: () => Promise<void>,
+): Promise<readonly ChatMessage[]> {
   if (!messages.some(({ toolCalls = [] }) => toolCalls.length > 0)) return messages;
   let answered = new Set<string | undefined>();
-  const kept = messages.toReversed().map((message) => {
+  const kept: ChatMessage[] = [];
+  for (const message of messages.toReversed()) {
     const { role, toolCalls, toolCallId, ...rest } = message;
     if (role === "tool") answered.add(toolCallId);
-    if (role !== "assistant") return message;
     const results = answered;
-    answered = new Set();
-    if (toolCalls === undefined) return message;
-    const whole = toolCalls.filter((call) =>
-      results.has(call.id) || callArguments(call.arguments).readable
-    );
-    if (whole.length === toolCalls.length) return message;
-    return whole.length === 0 ? { role, ...rest } : { role, ...rest, toolCalls: whole };
-  });
+    if (role === "assistant") answered = new Set();
+    if (role !== "assistant" || toolCalls === undefined) {
+      kept.push(message);
+      continue;
+    }
+    const whole: ToolCall[] = [];
+    for (const call of toolCalls) {
+      if (!results.has(call.id)) {
+        await turn();
+        if (!callArguments(call.arguments).readable) continue;
+      }
+      whole.push(call);
+    }
+    if (whole.length === toolCalls.length) kept.push(message);
+    else kept.push(whole.length === 0 ? { role, ...rest } : { role, ...rest, toolCalls: whole });
+  }
   return kept.toReversed();
 }

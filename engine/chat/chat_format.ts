@@ -92,8 +92,9 @@ export class ChatFormat {
     // Long conversations are gone through several times: others have their turn in between.
     if (request.messages.length >= MANY_MESSAGES) await othersTurn();
     const turns = new Turns();
-    request = { ...request, messages: withoutCutCalls(request.messages) };
-    checkRequest(request);
+    const turn = () => turns.next();
+    request = { ...request, messages: await withoutCutCalls(request.messages, turn) };
+    await checkRequest(request, turn);
     await turns.next();
     request = { ...request, messages: this.withBeginning(request.messages) };
     const { messages, continueFinal = false } = request;
@@ -107,13 +108,16 @@ export class ChatFormat {
       await turns.next();
       shown.push(protection.message(message));
     }
+    const tools: ShownTool[] = [];
+    for (const tool of told) {
+      await turns.next();
+      tools.push(protection.value(shownTool(tool)) as ShownTool);
+    }
     await turns.next();
     const rendered = await this.renderer.render({
       template,
       messages: shown,
-      tools: told.length === 0
-        ? undefined
-        : told.map((tool) => protection.value(shownTool(tool)) as ShownTool),
+      tools: tools.length === 0 ? undefined : tools,
       toolFormats: this.likelyFormats(template),
       continueFinal,
       specialTokens: this.templates.specialTokens,

@@ -12,8 +12,16 @@ const MOST_LEVELS = 32;
 const NAME = /^[A-Za-z_]\w{0,63}$/;
 const OWN_NAMES = new Set(["messages", "add_generation_prompt", "tools"]);
 
-/** @throws {M40Error} "invalid_request" for what no template is to be bothered with. */
-export function checkRequest(request: ChatRequest): void {
+/**
+ * Checks a conversation.
+ *
+ * @param turn Awaited before each call and each tool: others have their turn where it is time for that.
+ * @throws {M40Error} "invalid_request" for what no template is to be bothered with.
+ */
+export async function checkRequest(
+  request: ChatRequest,
+  turn: () => Promise<void>,
+): Promise<void> {
   const { messages, continueFinal, templateVariables = {} } = request;
   const refuse = (message: string, param = "messages") => {
     throw new M40Error("invalid_request", message, param);
@@ -41,8 +49,10 @@ export function checkRequest(request: ChatRequest): void {
   if (continueFinal && toolCalls.length > 0) {
     refuse("the last message calls tools: it is complete, and cannot be continued");
   }
-  for (const [index, message] of messages.entries()) checkCalls(message, `messages.${index}`);
-  checkTools(request);
+  for (const [index, message] of messages.entries()) {
+    if (message.toolCalls?.length) await checkCalls(message, `messages.${index}`, turn);
+  }
+  await checkTools(request, turn);
   checkValue(templateVariables);
   for (const name of Object.keys(templateVariables)) {
     if (NAME.test(name) && !OWN_NAMES.has(name)) continue;

@@ -12,14 +12,23 @@ const MOST_LEVELS = 64;
 const MOST_CALLS = 512;
 const NAME = /^[A-Za-z0-9_.:/-]{1,128}$/;
 
-/** @throws {M40Error} "invalid_request" for tools and a choice among them that cannot be. */
-export function checkTools({ tools = [], toolChoice = "auto" }: ChatRequest): void {
+/**
+ * Checks tools.
+ *
+ * @param turn Awaited before each of them.
+ * @throws {M40Error} "invalid_request" for tools and a choice among them that cannot be.
+ */
+export async function checkTools(
+  { tools = [], toolChoice = "auto" }: ChatRequest,
+  turn: () => Promise<void>,
+): Promise<void> {
   if (tools.length > MOST_TOOLS) {
     refuse(`got ${tools.length} tools; wanted at most ${MOST_TOOLS}`);
   }
   const names = new Set<string>();
   let characters = 0;
   for (const [index, tool] of tools.entries()) {
+    await turn();
     checkName(tool.name, `tools.${index}`);
     if (names.has(tool.name)) {
       refuse(`tools.${index}: there is another tool of the name ${tool.name}`, `tools.${index}`);
@@ -46,8 +55,18 @@ function checkChoice(choice: ChatRequest["toolChoice"], names: ReadonlySet<strin
   );
 }
 
-/** @throws {M40Error} "invalid_request" for calls that cannot be. */
-export function checkCalls({ role, toolCalls = [] }: ChatMessage, at: string): void {
+/**
+ * Checks the calls of a message.
+ *
+ * @param at The message's place.
+ * @param turn Awaited before each of them: its arguments may be long.
+ * @throws {M40Error} "invalid_request" for calls that cannot be.
+ */
+export async function checkCalls(
+  { role, toolCalls = [] }: ChatMessage,
+  at: string,
+  turn: () => Promise<void>,
+): Promise<void> {
   if (toolCalls.length === 0) return;
   const place = `${at}.tool_calls`;
   if (role !== "assistant") refuse(`${place}: only an assistant calls tools`, place);
@@ -56,6 +75,7 @@ export function checkCalls({ role, toolCalls = [] }: ChatMessage, at: string): v
   }
   // A model has made the names and the arguments up: whatever they are, they are shown.
   for (const [index, { arguments: text }] of toolCalls.entries()) {
+    await turn();
     checkLevels(callArguments(text).value, `${place}.${index}`);
   }
 }
