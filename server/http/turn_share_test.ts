@@ -29,3 +29,23 @@ Deno.test("connections that wait go on in their order, some in each turn", async
   assertEquals(order, Array.from({ length: 64 }, (_, i) => i));
   assertEquals(turns >= 2, true, `${turns}`);
 });
+
+Deno.test("a stream never waits while many move all they can, however much it has moved in all", async () => {
+  const stream = new TurnShare();
+  let isOver = false;
+  const moving = Promise.all(Array.from({ length: 64 }, async () => {
+    const heavy = new TurnShare();
+    for (let i = 0; i < 128; i++) await heavy.take(MIB);
+  })).then(() => isOver = true);
+  let waits = 0;
+  let streamed = 0;
+  while (!isOver) {
+    // An event for each turn.
+    if (stream.take(512) !== undefined) waits++;
+    streamed += 512;
+    await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+  await moving;
+  assertEquals(streamed > 128 * 1024, true, `${streamed}`);
+  assertEquals(waits, 0);
+});
