@@ -140,7 +140,7 @@ export const AGENT_CALLS: readonly unknown[] = [
   }),
   call("fetch_kv_block", {
     url: "https://example.org/docs/paging.html",
-    question: "How are KV blocks that nobody holds evicted?",
+    question: "How are unused KV blocks evicted?",
     headers: [{ name: "Accept", value: "text/html" }],
   }),
   call("ask_user", {

@@ -172,7 +172,7 @@ class Bench {
     const reports: StepReport[] = [];
     engine.observer = { step: (report) => reports.push(report) };
     const cpuBefore = process.cpuUsage();
-    const begun = performance.now();
+    const started = performance.now();
     await Promise.all(requests.map(async (own, stream) => {
       for (const [n, request] of own.entries()) {
         for await (const { usage } of engine.generate(request)) {
@@ -180,7 +180,7 @@ class Bench {
         }
       }
     }));
-    const seconds = (performance.now() - begun) / 1000;
+    const seconds = (performance.now() - started) / 1000;
     const cpu = process.cpuUsage(cpuBefore);
     const { steps, guessedTokens, certainTokens, generatedTokens } = engine.status();
     return {

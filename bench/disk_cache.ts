@@ -49,16 +49,16 @@ interface Answer {
 async function ask(engine: Engine, kind = 0): Promise<Answer> {
   const start = performance.now();
   let firstMs: number | undefined;
-  const drawn: unknown[] = [];
+  const sampled: unknown[] = [];
   const prompt = promptOf(engine, tokens, kind);
   const before = engine.status().cachedTokens;
   const sampling = { temperature: 0 };
   for await (const chunk of engine.generate({ prompt, maxTokens: 16, sampling, topLogprobs: 0 })) {
     firstMs ??= performance.now() - start;
-    drawn.push(...chunk.tokens.map(({ token, logprob }) => [token, logprob]));
+    sampled.push(...chunk.tokens.map(({ token, logprob }) => [token, logprob]));
   }
   const cached = engine.status().cachedTokens - before;
-  return { firstMs: firstMs!, text: JSON.stringify(drawn), cached };
+  return { firstMs: firstMs!, text: JSON.stringify(sampled), cached };
 }
 
 const seconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(3)} s`;

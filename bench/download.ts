@@ -18,9 +18,9 @@ function rate(bytes: number, ms: number): string {
 function hashAlone(): number {
   const block = new Uint8Array(2 ** 20);
   const hash = createHash("sha256");
-  const begun = performance.now();
+  const started = performance.now();
   for (let i = 0; i < 1024; i++) hash.update(block);
-  return 2 ** 30 / (performance.now() - begun);
+  return 2 ** 30 / (performance.now() - started);
 }
 
 /** The memory of this process that is its own, in MiB: not what the system caches of files. */
@@ -70,16 +70,16 @@ if (Deno.args[0] === "--serve") {
       let most = 0;
       const before = residentMiB();
       const usedBefore = processorSeconds();
-      const begun = performance.now();
+      const started = performance.now();
       let fetchedMs = 0;
       await download({ url: server.url, bytes: BYTES }, target, {
         connections,
         onProgress({ note }) {
           most = Math.max(most, residentMiB());
-          if (note === "checking") fetchedMs = performance.now() - begun;
+          if (note === "checking") fetchedMs = performance.now() - started;
         },
       });
-      const ms = performance.now() - begun;
+      const ms = performance.now() - started;
       const used = (processorSeconds() - usedBefore) / (BYTES / 1e9);
       console.log(
         `${connections} connections: ${rate(BYTES, fetchedMs)} fetched, ${

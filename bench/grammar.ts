@@ -92,9 +92,9 @@ function measure(masks: TokenMasks, automaton: Automaton, text: string): number[
   for (const byte of new TextEncoder().encode(text)) {
     if (!seen.has(state)) {
       seen.add(state);
-      const begun = performance.now();
+      const started = performance.now();
       masks.of(automaton, state);
-      times.push(performance.now() - begun);
+      times.push(performance.now() - started);
     }
     state = automaton.next(state, byte);
     if (state === undefined) throw new Error(`${text} is not accepted`);
@@ -131,9 +131,9 @@ function measureTools(masks: TokenMasks, tokenizer: TokenBytes & Partial<Tokeniz
 
 /** Milliseconds. */
 function time(work: () => unknown): number {
-  const begun = performance.now();
+  const started = performance.now();
   work();
-  return performance.now() - begun;
+  return performance.now() - started;
 }
 
 function row(what: string, times: number[]): void {
@@ -150,9 +150,9 @@ const path = Deno.args[0];
 const vocabulary = path === undefined
   ? madeVocabulary()
   : loadTokenizer((await readGguf(path)).metadata);
-const begun = performance.now();
+const started = performance.now();
 const masks = new LazyMasks(vocabulary, vocabulary.vocabSize).masks;
-const treeMs = performance.now() - begun;
+const treeMs = performance.now() - started;
 console.log(`${vocabulary.vocabSize} tokens; their tree was made in ${treeMs.toFixed(0)} ms`);
 measureTools(masks, vocabulary);
 for (const [name, grammar, text] of CASES) {
@@ -162,5 +162,5 @@ for (const [name, grammar, text] of CASES) {
   row("cold", measure(masks, automaton, text));
   row("seen", measure(masks, automaton, text));
   automaton = new Automaton(grammar());
-  row("anew, the compiler warm", measure(masks, automaton, text));
+  row("again, the compiler warm", measure(masks, automaton, text));
 }

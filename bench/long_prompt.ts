@@ -70,7 +70,7 @@ async function measure(prefillShare: number, chunkMs: number): Promise<Measured>
   while (times.length < BEFORE) await new Promise((resolve) => setTimeout(resolve, 5));
   const before = times.length;
   const promptMs = await compute();
-  const beside = times.length;
+  const during = times.length;
   stop.abort();
   await Promise.allSettled(streams);
   await engine.close();
@@ -78,7 +78,7 @@ async function measure(prefillShare: number, chunkMs: number): Promise<Measured>
     times.slice(from, to).map((time, i) => time - times[from + i - 1]).sort((a, b) => a - b);
   // The first steps are run in several ways, to see which is fastest.
   const usual = gaps(before - BEFORE / 3, before);
-  const others = gaps(before, beside);
+  const others = gaps(before, during);
   return {
     stepMs: usual[usual.length >> 1],
     besideMs: others.reduce((sum, gap) => sum + gap, 0) / others.length,
@@ -94,7 +94,7 @@ const settings = [
 ];
 console.log(
   `${STREAMS} streams and a prompt of ${tokens} tokens\n` +
-    "                     ms a token   beside    rate kept   longest gap   prompt alone    beside",
+    "                     ms a token     with    rate kept   longest gap   prompt alone      with",
 );
 for (const { name, share, ms } of settings) {
   const { stepMs, besideMs, longestMs, aloneMs, promptMs } = await measure(share, ms);

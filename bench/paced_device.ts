@@ -48,10 +48,10 @@ function paceReplica({ scheduler, placed }: Replica, times: StepTimes, vocabSize
   Object.assign(scheduler["options"], { rowTimes: new RowTimes() });
   const { scheduled } = placed;
   scheduled.step = async (sequences) => {
-    const begun = performance.now();
+    const started = performance.now();
     const outputs = sequences.flatMap((one) => outputsOf(one, vocabSize));
     const rows = sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);
-    await sleepUntil(begun + msOf(times, rows));
+    await sleepUntil(started + msOf(times, rows));
     return { outputs };
   };
   if (scheduled.run === undefined) return;
@@ -91,12 +91,15 @@ async function sleepUntil(end: number): Promise<void> {
 function outputsOf({ outputs }: StepSequence, vocabSize: number, step = 0): StepOutput[] {
   return outputs.map(({ sampling = GREEDY }) => {
     const counter = sampling.counter + step;
-    const token = drawn({ ...sampling, counter }, vocabSize);
+    const token = sampledToken({ ...sampling, counter }, vocabSize);
     return { status: "ok", sample: { token, logprob: -1, top: [] } };
   });
 }
 
-function drawn({ seed, stream, counter, mask, forbidden, only }: StepSampling, vocabSize: number) {
+function sampledToken(
+  { seed, stream, counter, mask, forbidden, only }: StepSampling,
+  vocabSize: number,
+) {
   if (only !== undefined) return only;
   let hash = Number(seed & 0xffffffffn) ^ Math.imul(counter + 1, 0x9e3779b1) ^
     Math.imul(stream + 1, 0x85ebca77);

@@ -9,7 +9,7 @@ import { SAMPLING_DEFAULTS, type SamplingParameters } from "../engine/sampling/p
 import { SequenceSampling } from "../engine/sampling/sequence_sampling.ts";
 
 const PROMPT_TOKENS = 32_768;
-const DRAWN_TOKENS = 500;
+const SAMPLED_TOKENS = 500;
 const VOCABULARY = 32_000;
 
 /** Numerical Recipes' LCG, the same in every run: 0 to 1. */
@@ -55,14 +55,14 @@ for (const [text, tokenAt] of Object.entries(TEXTS)) {
     });
     const made = performance.now();
     const times: number[] = [];
-    for (let i = 0; i < DRAWN_TOKENS; i++) {
+    for (let i = 0; i < SAMPLED_TOKENS; i++) {
       const before = performance.now();
       sequence.next();
       sequence.append({ token: tokenAt(PROMPT_TOKENS + i), logprob: 0, top: [] });
       times.push(1000 * (performance.now() - before));
     }
     times.sort((a, b) => a - b);
-    const [median, most] = [0.5, 0.95].map((share) => times[Math.floor(share * DRAWN_TOKENS)]);
+    const [median, most] = [0.5, 0.95].map((share) => times[Math.floor(share * SAMPLED_TOKENS)]);
     console.log(
       `${text.padEnd(26)}${name.padEnd(26)}` +
         `${median.toFixed(1).padStart(8)} us a token (95% below ${most.toFixed(1)}); ` +

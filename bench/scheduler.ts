@@ -20,7 +20,7 @@ import { loadTokenizer } from "../engine/tokenizer/load.ts";
 
 const SEQUENCES = 32;
 const PROMPT_TOKENS = 512;
-const DRAWN_TOKENS = 1500;
+const SAMPLED_TOKENS = 1500;
 const KV_BLOCK_TOKENS = 32;
 const VOCABULARY = 32_000;
 const ROUNDS = 5;
@@ -85,7 +85,7 @@ async function run(
   sampling: Partial<SamplingParameters>,
   groups: readonly KvBlockGroup[] = WINDOWED.slice(0, 1),
 ) {
-  const sequenceKvBlocks = Math.ceil((PROMPT_TOKENS + DRAWN_TOKENS) / KV_BLOCK_TOKENS);
+  const sequenceKvBlocks = Math.ceil((PROMPT_TOKENS + SAMPLED_TOKENS) / KV_BLOCK_TOKENS);
   const device = new IdleDevice(sequenceKvBlocks, groups.length);
   const kvBlocks = groups.length * SEQUENCES * sequenceKvBlocks;
   const kvBlockManager = new KvBlockManager(kvBlocks, KV_BLOCK_TOKENS, groups);
@@ -95,12 +95,12 @@ async function run(
     stepTokens: 4096,
     chunkMs: 50,
   });
-  let drawn = 0;
+  let sampled = 0;
   let start = 0;
   const parameters = { ...SAMPLING_DEFAULTS, temperature: 0.8, topP: 0.95, ...sampling };
   /** Time is taken from the first step in which all decode to the last. */
   const count = () => {
-    if (++drawn !== 8 * SEQUENCES) return;
+    if (++sampled !== 8 * SEQUENCES) return;
     start = performance.now();
     device.writing = device.steps = 0;
   };
@@ -112,7 +112,7 @@ async function run(
   if (listening === "text") {
     const generations = Generation.start(
       prompts.map((prompt) => (
-        { prompt, maxTokens: DRAWN_TOKENS, sampling: parameters, stop: ["\n\n"] }
+        { prompt, maxTokens: SAMPLED_TOKENS, sampling: parameters, stop: ["\n\n"] }
       )),
       { tokenizer, texts, queue: scheduler },
     );
@@ -123,7 +123,7 @@ async function run(
     const sequences = prompts.map((prompt) =>
       new Sequence({
         prompt,
-        maxTokens: DRAWN_TOKENS,
+        maxTokens: SAMPLED_TOKENS,
         sampling: parameters,
         topLogprobs: 0,
         endTokens: new Set(),
@@ -141,7 +141,7 @@ async function run(
   }
   await ended;
   const elapsed = performance.now() - start;
-  if (drawn !== SEQUENCES * DRAWN_TOKENS) throw new Error(`${drawn} tokens were delivered`);
+  if (sampled !== SEQUENCES * SAMPLED_TOKENS) throw new Error(`${sampled} tokens were delivered`);
   return { step: elapsed / device.steps, writing: device.writing / device.steps };
 }
 
@@ -150,7 +150,7 @@ function median(values: number[]): number {
 }
 
 console.log(
-  `${SEQUENCES} sequences, ${PROMPT_TOKENS} tokens of prompt, ${DRAWN_TOKENS} drawn; medians of ${ROUNDS} runs`,
+  `${SEQUENCES} sequences, ${PROMPT_TOKENS} tokens of prompt, ${SAMPLED_TOKENS} sampled; medians of ${ROUNDS} runs`,
 );
 const cases: [string, Listening, Partial<SamplingParameters>, (readonly KvBlockGroup[])?][] = [
   ["tokens counted", "counted", {}],

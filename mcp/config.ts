@@ -164,7 +164,7 @@ class ServerReader {
       return this.program(name);
     }
     if (fields.command !== undefined) {
-      throw this.refuse("url", "stands beside a command; wanted one of them");
+      throw this.refuse("url", "is given together with a command; wanted one of them");
     }
     if (type === "program") throw this.refuse("command", "is missing, which its type wants");
     return this.http(name, type);

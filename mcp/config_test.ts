@@ -75,7 +75,10 @@ Deno.test("MCP: what is wrong in the file is said with its place", () => {
     [{ mcpServers: { a: { command: "x", env: { A: 1 } } } }, /a\.env\.A is no text/],
     [{ mcpServers: { a: { command: "x", env: { "A=": "1" } } } }, /a\.env has the name "A="/],
     [{ mcpServers: { a: { command: "x\0" } } }, /NUL/],
-    [{ mcpServers: { a: { command: "x", url: "http://a" } } }, /a\.url stands beside a command/],
+    [
+      { mcpServers: { a: { command: "x", url: "http://a" } } },
+      /a\.url is given together with a command/,
+    ],
     [{ mcpServers: { a: { url: "file:///etc" } } }, /a\.url is "file:\/\/\/etc"; wanted http/],
     [{ mcpServers: { a: { url: "http://u:p@a" } } }, /a\.url has a user or a password/],
     [{ mcpServers: { a: { url: "http://a", headers: { "a b": "c" } } } }, /a\.headers has "a b"/],

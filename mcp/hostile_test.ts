@@ -20,7 +20,7 @@ async function stateOf(fault: string, options = {}) {
   return { tools: mcp.tools, ...mcp.servers[0], notes: mcp.notes };
 }
 
-Deno.test("MCP: a server that cannot be started, ends, hangs or greets wrongly is told of; the others are used", async () => {
+Deno.test("MCP: a server that cannot be started, ends, hangs or greets wrongly is reported; the others are used", async () => {
   await using mcp = await open({
     missing: { command: "no-such-program" },
     folder: { command: "true", cwd: "/no/such/folder" },
@@ -51,7 +51,7 @@ Deno.test("MCP: a server that cannot be started, ends, hangs or greets wrongly i
   });
 });
 
-Deno.test("MCP: nonsense on a server's output, and requests that nobody serves, are passed over", async () => {
+Deno.test("MCP: nonsense on a server's output, and requests that are not served, are ignored", async () => {
   await using mcp = await open({ it: hostile("nonsense") });
   assertEquals(mcp.notes, []);
   assertEquals(await mcp.call("it__say", {}), { text: "{}", failed: false });
@@ -71,7 +71,7 @@ Deno.test("MCP: a call that takes too long, or is given up, fails alone", async 
   assertEquals((await mcp.call("it__say", {})).failed, false);
 });
 
-Deno.test("MCP: a server that ends within a call is started anew by the next one", async () => {
+Deno.test("MCP: a server that ends within a call is started again by the next one", async () => {
   const folder = await Deno.makeTempDir();
   {
     await using mcp = await open({ it: hostile("exit-in-call", join(folder, "called")) });
@@ -89,7 +89,7 @@ Deno.test("MCP: a server that ends within a call is started anew by the next one
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("MCP: who waits for a server that is started anew is served, though the one who began that has left", async () => {
+Deno.test("MCP: a caller that waits for a restarting server is served, though the caller that started it has left", async () => {
   const folder = await Deno.makeTempDir();
   {
     await using mcp = await open({ it: hostile("slow-anew", join(folder, "called")) });
@@ -108,7 +108,7 @@ Deno.test("MCP: who waits for a server that is started anew is served, though th
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("MCP: the end does not wait for a server that nobody waits for any more", async () => {
+Deno.test("MCP: the end does not wait for a server without waiting callers", async () => {
   const folder = await Deno.makeTempDir();
   const mcp = await open({ it: hostile("silent-anew", join(folder, "called")) });
   assert((await mcp.call("it__say", {})).failed, "it has ended");

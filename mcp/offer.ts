@@ -42,11 +42,11 @@ export async function offerOf(
       const name = toolName(server, ownName, names);
       names.add(name);
       const { parameters, reason, shown } = room.take(schema);
-      const told = [
+      const text = [
         ...(description === "" ? [] : [description]),
         ...(shown === undefined ? [] : [`Arguments (JSON Schema): ${shown}`]),
       ].join("\n\n");
-      const length = name.length + told.length + JSON.stringify(parameters).length;
+      const length = name.length + text.length + JSON.stringify(parameters).length;
       if (tools.length >= MOST_OFFERED || characters + length > MOST_CHARACTERS) {
         left++;
         continue;
@@ -59,13 +59,13 @@ export async function offerOf(
           }.`,
         );
       }
-      const described = told === "" ? {} : { description: told };
+      const described = text === "" ? {} : { description: text };
       tools.push({ ...rest, name, ownName, server, ...described, parameters });
       // Others are answered in between.
       await new Promise((resolve) => setTimeout(resolve));
     }
     if (left > 0) {
-      notes.push(`MCP server ${server}: ${left} of its tools have no room beside the others.`);
+      notes.push(`MCP server ${server}: ${left} of its tools have no room next to the others.`);
     }
   }
   return { tools, notes };

@@ -73,7 +73,7 @@ export class SchemaRoom {
       const nodes = new Network(grammar).kinds.length;
       const parts = partsOf(grammar);
       if (nodes > this.nodes || parts > this.parts) {
-        return refuse("it costs too much beside the others");
+        return refuse("it costs too much together with the others");
       }
       grammarOf(wanted, this.budget);
       this.nodes -= nodes;

@@ -47,7 +47,7 @@ export class McpServer {
   #tried = 0;
   #stale = false;
   /** Whether it lists other tools than when it was asked for them last. */
-  #listedAnew = false;
+  #listedAgain = false;
   #closed = false;
   /** Ends an opening that the end of it all comes upon. */
   readonly #end = new AbortController();
@@ -95,9 +95,9 @@ export class McpServer {
     } else if (this.#failure !== undefined && this.#listed.length === 0) {
       if (Date.now() - this.#tried > RETRY_MS && !this.#closed) this.start();
     }
-    const anew = this.#listedAnew;
-    this.#listedAnew = false;
-    return anew;
+    const isListed = this.#listedAgain;
+    this.#listedAgain = false;
+    return isListed;
   }
 
   /**
@@ -224,7 +224,7 @@ export class McpServer {
     const given = signal === undefined ? limit : AbortSignal.any([signal, limit]);
     const { tools, notes } = await listTools(client, given);
     this.#listed = tools;
-    this.#listedAnew = true;
+    this.#listedAgain = true;
     this.#notes = notes;
   }
 }

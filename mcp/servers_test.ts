@@ -23,7 +23,7 @@ Deno.test("MCP: the tool of the SDK's example program is listed with its schema,
   assertStringIncludes(wrong.text, "country");
 });
 
-Deno.test("MCP: the SDK's example server over streamable HTTP is used, also once it was started anew", async () => {
+Deno.test("MCP: the SDK's example server over streamable HTTP is used, also after a restart", async () => {
   await using server = await ExampleHttpServer.start();
   await using mcp = await open({ http: { type: "http", url: server.url } });
   const greet = "http__greet";
@@ -65,7 +65,7 @@ Deno.test("MCP: a server of the older way by events is found out, and gets the h
   assertEquals(named.tools.length, 1);
 });
 
-Deno.test("MCP: what is no MCP server is told with the reason, and has no tools", async () => {
+Deno.test("MCP: what is no MCP server is reported with the reason, and has no tools", async () => {
   const page = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
     const { pathname } = new URL(request.url);
     if (pathname === "/key") return new Response("no key", { status: 401 });

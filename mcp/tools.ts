@@ -79,8 +79,8 @@ export class McpTools implements AsyncDisposable {
 
   /** Asks servers for their tools again that said that they have changed, and tries those again that failed. */
   async refresh(): Promise<void> {
-    const anew = await Promise.all(this.own.map((server) => server.refresh()));
-    if (anew.includes(true)) this.#offer = await offerOf(this.own);
+    const changed = await Promise.all(this.own.map((server) => server.refresh()));
+    if (changed.includes(true)) this.#offer = await offerOf(this.own);
   }
 
   /**

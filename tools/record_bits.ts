@@ -71,16 +71,16 @@ async function* logitsOf(device: string): AsyncGenerator<string> {
 }
 
 async function answerOf(engine: Engine, i: number): Promise<string> {
-  const drawn: number[] = [];
+  const sampled: number[] = [];
   const logprobs: number[] = [];
   for await (const { tokens } of engine.generate(requestOf(i))) {
     for (const { token, logprob = 0, top = [] } of tokens) {
-      drawn.push(token);
+      sampled.push(token);
       logprobs.push(logprob, ...top.map((one) => one.logprob));
     }
   }
   const bits = digest(new Uint8Array(Float32Array.from(logprobs).buffer));
-  return `request ${i} ${bits} ${drawn.join(",")}`;
+  return `request ${i} ${bits} ${sampled.join(",")}`;
 }
 
 /** The answers of two models and all types of KV cache, served among others. */

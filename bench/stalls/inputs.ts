@@ -237,7 +237,7 @@ const BODIES: readonly Input[] = [
     body: () => `{"prompt":"a","json_schema":${nested("[", "]", 9000)}}`,
   },
   {
-    name: "JSON: 2 million numbers in a field that nobody knows",
+    name: "JSON: 2 million numbers in an unknown field",
     path: "/v1/completions",
     body: () => `{"prompt":"a","x":${ids(2_000_000, 1)}}`,
   },

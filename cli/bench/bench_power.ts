@@ -94,7 +94,7 @@ async function reading(state: () => Promise<DeviceState>): Promise<DeviceState> 
 
 function holdsNothing(because: string): string {
   return `the driver's power limit cannot be set: ${because}; and rests between steps hold none on a ` +
-    "device that does not say what it draws at the moment";
+    "device that does not report its power now";
 }
 
 /** Limits that the driver holds. */
@@ -194,7 +194,7 @@ export function powerAsText({ way, lines }: PowerReport): string {
     : `limits held by rests between steps, as m40 serve --max-power does, because the driver's cannot be set: ${way.because}`;
   const from = lines[0]?.energy.from === "counter"
     ? "energy as the driver counts it"
-    : "energy from the power that the driver tells, ten times a second";
+    : "energy from the power that the driver reports, ten times a second";
   return formatTable([head, ...rows], [1, 2, 3, 4, 5, 6, 7, 8]) + `${how}; ${from}\n`;
 }
 

@@ -49,7 +49,7 @@ function total(name: string, operations: readonly OperationProfile[]): Sum {
 const kindOf = ({ kind, fusedKind }: OperationProfile) =>
   fusedKind ? `${kind} + ${fusedKind}` : kind;
 const layerOf = ({ layer }: OperationProfile) =>
-  layer === undefined ? "beside layers" : `layer ${layer}`;
+  layer === undefined ? "outside layers" : `layer ${layer}`;
 
 /** Tables of each profile: by kind, by layer, record by record. */
 export function profileAsText(profiles: readonly StepProfile[], limits: DeviceLimits): string {

@@ -37,7 +37,7 @@ function graphOf({ measured: { kind, size, depth }, operations }: StepProfile, t
     if (last && operation.layer === layer) {
       layers[layers.length - 1] = { ...last, microseconds: last.microseconds + microseconds };
     } else {
-      const title = operation.layer === undefined ? "beside layers" : `layer ${operation.layer}`;
+      const title = operation.layer === undefined ? "outside layers" : `layer ${operation.layer}`;
       layers.push({ name: title, from, microseconds });
       layer = operation.layer;
     }

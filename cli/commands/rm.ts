@@ -7,7 +7,7 @@ export const rm: Command = command({
   name: "rm",
   summary: "Remove models from the models directory",
   description:
-    "A model's file or parts and the record beside them, without asking. Of links only the links go. The " +
+    "A model's file or parts and the record next to them, without asking. Of links only the links go. The " +
     "built-in model stays, as do files at other places and in other programs' caches.",
   arguments: [
     {

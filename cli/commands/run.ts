@@ -37,7 +37,7 @@ const OPTIONS = {
   ...MODEL_OPTIONS,
   ...CHAT_OPTIONS,
   ...PULL_OPTION,
-  system: option(text(), "What the model is told before the first message"),
+  system: option(text(), "What the model gets before the first message"),
   raw: flag("Continue text as it is, without a chat template"),
   ...MCP_OPTIONS,
   "mcp-rounds": option(
@@ -93,7 +93,7 @@ export const run: Command = command({
       line: 'm40 run qwen --mcp mcp.json --mcp-allow "files__read_file" "What does README.md say?"',
       about: "With tools",
     },
-    { line: "m40 run demo < beginning.txt > story.txt", about: "From file to file" },
+    { line: "m40 run demo < start.txt > story.txt", about: "From file to file" },
   ],
   async run([model, ...words], options) {
     const typed = words.length === 0 && Deno.stdin.isTerminal();

@@ -24,9 +24,9 @@ export const serve: Command = command({
   name: "serve",
   summary: "Serve models to OpenAI clients over HTTP",
   description:
-    "Answers POST /v1/chat/completions, /v1/completions, Ollama's /api and more, which /docs and /openapi.json tell of; GET " +
+    "Answers POST /v1/chat/completions, /v1/completions, Ollama's /api and more, which /docs and /openapi.json describe; GET " +
     "/health, /ready, /metrics and /slots say how it is. " +
-    "A request may name any model of the store: it is loaded in the place of the one used least recently. " +
+    "A request may name any model of the store: it replaces the one used least recently. " +
     "Ctrl-C, SIGTERM and SIGHUP let running answers finish, up to --drain seconds; a second one ends the program.",
   arguments: [],
   options: SERVE_OPTIONS,
@@ -73,7 +73,7 @@ export const serve: Command = command({
     const openMcp = await readMcpOptions(values, "serve");
     if (openMcp !== undefined && apiKey === undefined && !isLoopback(values.host)) {
       throw new UsageError(
-        `--mcp lets whoever reaches ${values.host} call tools on this machine; set M40_API_KEY, or listen on 127.0.0.1`,
+        `--mcp lets every client of ${values.host} call tools on this machine; set M40_API_KEY, or listen on 127.0.0.1`,
         "serve",
       );
     }
@@ -165,7 +165,7 @@ function sayMcp({ tools, servers, notes }: McpTools): void {
 
 function sayNotice(seconds: number): void {
   standardOutput.say(
-    `Ending: new requests are taken for another ${seconds} s, so that whoever asks /ready has notice.\n`,
+    `Ending: new requests are taken for another ${seconds} s, so that load balancers see it in /ready.\n`,
   );
 }
 

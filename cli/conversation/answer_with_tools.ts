@@ -38,7 +38,7 @@ export async function answerWithTools(
     const { calls, text, reasoning, error } = answer;
     if (error instanceof M40Error && error.code === "context_length_exceeded" && offer.tools) {
       await note(
-        `What is told of ${offer.tools.length} tools, and their results, take part of the context.`,
+        `The descriptions of ${offer.tools.length} tools, and their results, take part of the context.`,
       );
     }
     // Calls of an answer that was cut or stopped may be cut themselves.

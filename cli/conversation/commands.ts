@@ -33,7 +33,7 @@ const COMMANDS: readonly SlashCommand[] = [
   {
     name: "system",
     argument: "TEXT",
-    help: "Tell the model what to be, from here on; alone: show it; none: nothing any more",
+    help: "Set the system prompt, from here on; alone: show it; none: nothing any more",
     async run(context, rest) {
       const conversation = conversationOf(context, "system");
       if (rest !== "") conversation.system = rest === "none" ? undefined : rest;

@@ -37,7 +37,7 @@ export const CHAT_SETTINGS = {
   ),
   "chat-template-kwargs": option(
     jsonObject(),
-    'What the chat template is told beside the messages: {"enable_thinking": false}',
+    'What the chat template gets in addition to the messages: {"enable_thinking": false}',
   ),
 };
 

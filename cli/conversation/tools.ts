@@ -81,7 +81,7 @@ export class ConversationTools {
     }
     if (this.mcp.allowed(name)) return undefined;
     if (!this.consent.possible) {
-      return "The user has not allowed this tool (--mcp-allow), and nobody can be asked: it was not called.";
+      return "The user has not allowed this tool (--mcp-allow), and there is no terminal to ask on: it was not called.";
     }
     const consent = await this.consent.ask(name);
     if (consent === "stopped") return STOPPED;

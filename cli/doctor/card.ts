@@ -58,7 +58,7 @@ function managementProblems({ management, host }: Facts): Finding[] {
           host.kernelDriver?.version ?? "of another version"
         }, and the driver's libraries are of ` +
           "another one: it was updated while it ran.",
-        "Restart the machine, or in a container begin it anew, so that both are of one version.",
+        "Restart the machine, or in a container start it again, so that both are of one version.",
       )];
     case "missing":
       return host.kernelDriver === undefined ? [] : [problem(
@@ -115,7 +115,7 @@ function nodeProblems({ host }: Facts): Finding[] {
   if (memory === "missing") {
     return [problem(
       "no_uvm",
-      "/dev/nvidia-uvm is not there, which CUDA needs beside the card's own file.",
+      "/dev/nvidia-uvm is not there, which CUDA needs in addition to the card's own file.",
       host.container
         ? "Give the container /dev/nvidia-uvm too; the NVIDIA container toolkit does."
         : "`sudo nvidia-modprobe -u` loads it; a line nvidia-uvm in /etc/modules-load.d/nvidia.conf keeps it.",

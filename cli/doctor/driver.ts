@@ -22,7 +22,7 @@ export function driverFindings(facts: Facts): Finding[] {
     add(
       "library",
       `The kernel library for GPUs cannot be used: ${libraryProblem.replace(/\.$/, "")}.`,
-      "Put libm40_cuda.so of the same release beside the program, or name its folder in M40_KERNELS.",
+      "Put libm40_cuda.so of the same release next to the program, or name its folder in M40_KERNELS.",
     );
   }
   const { kernelDriver } = host;

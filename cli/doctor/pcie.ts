@@ -87,8 +87,7 @@ export function pcieFindings(health: DeviceHealth, copies?: CopySpeed): Finding[
       level: "to_do",
       says:
         `${pcieReplays} packets had to be sent again since the driver was loaded: the contact is poor.`,
-      advice:
-        "Seat the card anew, clean its contacts, and do without a riser or with a better one.",
+      advice: "Reseat the card, clean its contacts, and do without a riser or with a better one.",
     });
   }
   return found;

@@ -48,7 +48,7 @@ async function whoListens(hostname: string, port: number): Promise<Finding> {
       name: failed ? "server_failed" : "serving",
       level: failed ? "to_do" : "fine",
       says: `m40 serves on port ${port}${failed ? ", and its device has failed" : ""}.`,
-      advice: failed ? "Its log says why; begin it anew." : "`m40 ps` shows what it does.",
+      advice: failed ? "Its log says why; start it again." : "`m40 ps` shows what it does.",
     };
   }
   return {

@@ -14,7 +14,7 @@ export async function processorFindings(): Promise<Finding[]> {
       level: "note",
       says: `The kernel library for the processor cannot be used: ${reasonOf(error)}`,
       advice:
-        "It is needed for --device cpu and --self-test alone: put libm40_cpu.so beside the program.",
+        "It is needed for --device cpu and --self-test alone: put libm40_cpu.so next to the program.",
     }];
   }
   try {

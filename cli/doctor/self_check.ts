@@ -4,7 +4,7 @@ import { reasonOf } from "./facts.ts";
 import type { Finding } from "./finding.ts";
 
 /** Failures that are reported one by one. */
-const MOST_TOLD = 20;
+const MOST_REPORTED = 20;
 
 /** Has the card compute every operation, and the processor the same. */
 export async function selfTestFindings(
@@ -19,7 +19,7 @@ export async function selfTestFindings(
     return [
       notRun(
         error,
-        "The self-test compares with the processor: put libm40_cpu.so beside the program.",
+        "The self-test compares with the processor: put libm40_cpu.so next to the program.",
       ),
     ];
   }
@@ -59,14 +59,16 @@ function describe({ cases, operations, seconds, failures }: SelfTest): Finding[]
       values,
     }];
   }
-  const told = failures.slice(0, MOST_TOLD).map(({ operation, variant, reason }): Finding => ({
+  const reported = failures.slice(0, MOST_REPORTED).map((
+    { operation, variant, reason },
+  ): Finding => ({
     area: "self_test",
     name: "wrong",
     level: "not_usable",
     says: `${operation}${variant === "" ? "" : ` (${variant})`}: ${reason.replace(/\.$/, "")}.`,
     values: { operation, variant },
   }));
-  return [...told, {
+  return [...reported, {
     area: "self_test",
     name: "failed",
     level: "not_usable",
@@ -76,7 +78,7 @@ function describe({ cases, operations, seconds, failures }: SelfTest): Finding[]
       "operations give other results on the card than on the processor.",
     advice:
       "Run it again: where other operations fail then, the card's memory, power or heat is at fault; where the same " +
-      "do, the library or the driver is. Get libm40_cuda.so anew, and report it with this output.",
+      "do, the library or the driver is. Get libm40_cuda.so again, and report it with this output.",
     values,
   }];
 }

@@ -48,7 +48,7 @@ async function preTokenizers(): Promise<readonly string[]> {
 export const OVERRIDE_OPTIONS = {
   override: repeatable(
     override(),
-    "A value for a key of the file's metadata in the place of its own, which repairs a file without rewriting it: " +
+    "A value for a key of the file's metadata instead of its own, which repairs a file without rewriting it: " +
       "KEY=VALUE of the key's type (arrays as JSON), or KEY=TYPE:VALUE with int, float, bool or string",
   ),
 };

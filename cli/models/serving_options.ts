@@ -34,7 +34,7 @@ export const SERVE_OPTIONS = {
   ),
   "keep-alive": option(
     keepAlive(),
-    "How long a model stays in memory when nobody uses it, where a request does not say; 0: not at all, -1: " +
+    "How long an unused model stays in memory, where a request does not say; 0: not at all, -1: " +
       "until another one needs its place, which is the default",
   ),
   "idle-unload": option(
@@ -74,24 +74,24 @@ export const SERVE_OPTIONS = {
   ),
   drain: option(
     number({ min: 0, max: 2_000_000 }),
-    "Seconds that running answers may take to finish when the server is told to end",
+    "Seconds that running answers may take to finish when the server is asked to end",
     { default: 30 },
   ),
   "drain-notice": option(
     number({ min: 0, max: 3600 }),
-    "Seconds that the server goes on taking requests when it is told to end, while /ready already says that it " +
+    "Seconds that the server goes on taking requests when it is asked to end, while /ready already says that it " +
       "drains: time for load balancers to notice",
     { default: 0 },
   ),
   "hold-streams": option(
     number({ min: 0, max: 3600 }),
     "Seconds that a stream may take to begin before its head leaves, so that a load balancer can bring to another " +
-      "server what has not begun",
+      "server what has not started",
     { default: 0 },
   ),
   "agent-port": option(
     integer(1, 65535),
-    "A second port, that tells HAProxy's agent check how much this server can take; default: none",
+    "A second port, that reports to HAProxy's agent check how much this server can take; default: none",
   ),
   "max-connections": option(
     integer(1, 1_000_000),
@@ -100,11 +100,11 @@ export const SERVE_OPTIONS = {
   ),
   cors: repeatable(
     origin(),
-    "Origins whose web pages may call the server, such as https://example.com; * is all",
+    "Origins with web pages that may call the server, such as https://example.com; * is all",
   ),
   "allowed-host": repeatable(
     hostName(),
-    "Names under which requests may reach the server, beside its addresses and names of the local network, where " +
+    "Names under which requests may reach the server, in addition to its addresses and names of the local network, where " +
       "no key keeps web pages away; * is all",
   ),
   "allow-store-changes": flag(
@@ -113,7 +113,7 @@ export const SERVE_OPTIONS = {
   ...MCP_OPTIONS,
   reasoning: option(
     choice("separate", "inline"),
-    "Whether a model's reasoning is told apart from its answer or left in it",
+    "Whether a model's reasoning is separated from its answer or left in it",
     { default: "separate" },
   ),
   "reasoning-budget": option(
@@ -143,13 +143,13 @@ export const SERVE_OPTIONS = {
   ),
   "run-steps": option(
     integer(1, 1024),
-    "Steps at most that the device goes from token to token by itself, while nobody comes or goes; 1: each waits for " +
+    "Steps at most that the device goes from token to token by itself, while no sequence comes or goes; 1: each waits for " +
       "the host",
     { default: 32 },
   ),
   "host-cache": option(
     integer(0, 2 ** 24),
-    "MiB of host memory for sequences that give way when the KV cache is full; default: as much as KV cache and " +
+    "MiB of host memory for preempted sequences when the KV cache is full; default: as much as KV cache and " +
       "states have, up to 2048",
   ),
   ...DISK_CACHE_OPTIONS,

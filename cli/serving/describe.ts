@@ -101,7 +101,7 @@ export function sayLoadFailed(name: string, error: unknown): void {
 
 const REASONS: Record<Exclude<UnloadReason, "closed">, string> = {
   asked: "as asked",
-  idle: "nobody used it",
+  idle: "it was unused",
   replaced: "another model needs its place",
   lost: "its device was lost",
 };

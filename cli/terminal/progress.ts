@@ -14,7 +14,7 @@ const LINES = 4;
 export class Progress implements AsyncDisposable {
   readonly #visible = Deno.stderr.isTerminal();
   readonly #inLines = isDumb();
-  #drawn = false;
+  #isDrawn = false;
   private readonly label: string;
   #last = -Infinity;
   #lines = 0;
@@ -50,7 +50,7 @@ export class Progress implements AsyncDisposable {
     // A line that wraps could not be overwritten.
     const line = `${this.label}${bar}${text}`.slice(0, Math.max(columns() - 1, 1));
     standardError.say(`\r\x1b[K${line}`);
-    this.#drawn = true;
+    this.#isDrawn = true;
   }
 
   #line(share: number, text: string): void {
@@ -62,8 +62,8 @@ export class Progress implements AsyncDisposable {
 
   /** Takes the bar away; what was said meanwhile is out before what comes next. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#drawn) standardError.say("\r\x1b[K");
-    this.#drawn = false;
+    if (this.#isDrawn) standardError.say("\r\x1b[K");
+    this.#isDrawn = false;
     await standardError.flush(FLUSH_MS);
   }
 }

@@ -4,7 +4,7 @@ import { withoutCutCalls } from "./call_arguments.ts";
 import { checkRequest } from "./check_request.ts";
 import type { ChatPrompt } from "./chat_prompt.ts";
 import type { ChatMessage, ChatRequest } from "./conversation.ts";
-import { beginnings, Protection } from "./protection.ts";
+import { Protection, tokenStarts } from "./protection.ts";
 import { formatOf } from "./output_formats.ts";
 import type { Rendered, RenderJob } from "./render_job.ts";
 import { remembered } from "./template_abilities.ts";
@@ -47,7 +47,7 @@ export class ChatFormat {
   /** The formats of calls that each template may have. */
   private readonly likely = new Map<string, readonly string[]>();
   /** Found when the first prompt is made: it takes a look at every token. */
-  private beginnings?: RegExp;
+  private tokenStarts?: RegExp;
 
   /**
    * @param contextTokens Tokens that a prompt may have at most.
@@ -99,10 +99,10 @@ export class ChatFormat {
     request = { ...request, messages: this.withBeginning(request.messages) };
     const { messages, continueFinal = false } = request;
     const template = await this.templateFor(request);
-    this.beginnings ??= beginnings(this.tokenizer);
-    const protection = new Protection(this.tokenizer, this.beginnings, request, template);
+    this.tokenStarts ??= tokenStarts(this.tokenizer);
+    const protection = new Protection(this.tokenizer, this.tokenStarts, request, template);
     const { mark, endMark } = protection;
-    const told = request.toolChoice === "none" ? [] : request.tools ?? [];
+    const offered = request.toolChoice === "none" ? [] : request.tools ?? [];
     const shown: ReturnType<Protection["message"]>[] = [];
     for (const message of messages) {
       await turns.next();

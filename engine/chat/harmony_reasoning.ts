@@ -185,7 +185,7 @@ class HarmonyReader implements OutputReader {
   private phase: HarmonyPhase;
   /** Text of a header; it is content where no message ever begins. */
   private header = "";
-  private begun: boolean;
+  private started: boolean;
   /** Whether reasoning has come, so that what another message brings begins on a new line. */
   private reasoned = false;
   private breaks = false;
@@ -195,7 +195,7 @@ class HarmonyReader implements OutputReader {
     private readonly ids: ReadonlyMap<number, string>,
   ) {
     this.phase = track.start;
-    this.begun = this.phase.in !== "header";
+    this.started = this.phase.in !== "header";
   }
 
   get inReasoning(): boolean {
@@ -207,7 +207,7 @@ class HarmonyReader implements OutputReader {
     this.phase = this.track.step(before, token);
     if (!this.ids.has(token)) return this.take(text);
     if (before.in === "header" && this.phase.in !== "header") {
-      this.begun = true;
+      this.started = true;
       this.breaks = this.reasoned;
     }
     return NO_OUTPUT;
@@ -216,14 +216,14 @@ class HarmonyReader implements OutputReader {
   flush(text: string): OutputPiece {
     const last = this.take(text);
     // What is no message at all is an answer.
-    return this.begun ? last : { ...last, text: last.text + this.header };
+    return this.started ? last : { ...last, text: last.text + this.header };
   }
 
   private take(text: string): OutputPiece {
     if (text === "") return NO_OUTPUT;
     if (this.phase.in === "content") return { reasoning: "", text };
     if (this.phase.in === "header") {
-      if (!this.begun) this.header += text;
+      if (!this.started) this.header += text;
       return NO_OUTPUT;
     }
     const reasoning = this.breaks ? `\n${text}` : text;

@@ -60,11 +60,11 @@ const TEMPLATES = {
     "{% if (m.role == 'user') != (ns.n % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}{% set ns.n = ns.n + 1 %}{% endif %}" +
     "{% if m.role == 'system' and not loop.first %}{{ raise_exception('system first') }}{% endif %}" +
     "{{ m.role }}:{{ m.content if not m.tool_calls }}" + CALLS + "|{% endfor %}",
-  "one call, and nothing beside it": // Llama 3
+  "one call, and nothing next to it": // Llama 3
     "{% for m in messages %}{% if m.tool_calls %}{% if m.tool_calls | length != 1 %}{{ raise_exception('one call') }}{% endif %}" +
     CALLS +
     "{% else %}{{ m.role }}:{{ m.content }}{% endif %}|{% endfor %}",
-  "no content beside thoughts and a call": // gpt-oss
+  "no content next to thoughts and a call": // gpt-oss
     "{% for m in messages %}{% if m.content and m.thinking and m.tool_calls %}{{ raise_exception('both') }}{% endif %}{{ m.role }}:{{ m.content }}" +
     CALLS + "|{% endfor %}",
   "no empty answer": // Ministral 3
@@ -146,7 +146,7 @@ Deno.test("two calls where a template takes one come each with its result", asyn
     result("a", "of a"),
     user("y"),
   ];
-  const text = await prompt(TEMPLATES["one call, and nothing beside it"], messages);
+  const text = await prompt(TEMPLATES["one call, and nothing next to it"], messages);
   const order = ['"one"', "of a", '"two"', "of b", "user:y"].map((one) => text.indexOf(one));
   assert(order.every((at) => at >= 0), text);
   assertEquals(order.toSorted((a, b) => a - b), order);
@@ -211,7 +211,7 @@ Deno.test("a template that lists the tools where a message equals the last user'
   assertEquals(text.match(/TOOLS|T[abc]/g)?.toSorted(), ["TOOLS", "Ta", "Tb", "Tc"], text);
 });
 
-Deno.test("an empty answer at the end is left out where the template refuses it, and begun again to be continued", async () => {
+Deno.test("an empty answer at the end is left out where the template refuses it, and started again to be continued", async () => {
   const messages = [user("a"), assistant("b"), user("c"), assistant("")];
   const template = TEMPLATES["no empty answer"];
   for (const continueFinal of [false, true]) {
@@ -292,7 +292,7 @@ Deno.test("templates that want a list of tools get an empty one where there are 
   assertEquals(await prompt(template, [user("x")]), "user:x|");
 });
 
-Deno.test("an effort is told in the nearest word that the template takes", async () => {
+Deno.test("an effort becomes the nearest word that the template takes", async () => {
   const shown =
     "{{ reasoning_effort if reasoning_effort is defined else 'none' }}:{{ messages[0].content }}";
   const refusing = (words: string) =>
@@ -300,7 +300,7 @@ Deno.test("an effort is told in the nearest word that the template takes", async
     shown;
   const ignoring = (words: string) =>
     `{% set e = reasoning_effort if reasoning_effort in ${words} else 'default' %}{{ e }}:{{ messages[0].content }}`;
-  const cases: [template: string, told: Record<string, string>][] = [
+  const cases: [template: string, expectedWords: Record<string, string>][] = [
     [refusing("['low', 'medium', 'xhigh']"), { // Qwen3.8
       minimal: "low",
       low: "low",
@@ -323,9 +323,9 @@ Deno.test("an effort is told in the nearest word that the template takes", async
     [ignoring("['low', 'high']"), { minimal: "low", medium: "default", max: "high" }],
     [ignoring("['minimal', 'low']"), { minimal: "minimal", high: "default", max: "default" }],
   ];
-  for (const [template, told] of cases) {
+  for (const [template, expectedWords] of cases) {
     await withTemplate(template, async (chat) => {
-      for (const [reasoningEffort, word] of Object.entries(told)) {
+      for (const [reasoningEffort, word] of Object.entries(expectedWords)) {
         const { text } = await chat.prompt({ messages: [user("x")], reasoningEffort });
         assertEquals(text, `${word}:x`, `${reasoningEffort} in ${template}`);
       }

@@ -10,7 +10,7 @@ const FIRST_MARK = 0xe000;
 const LAST_MARK = 0xf8ff;
 
 /** A pattern for the characters that the texts of a vocabulary's control tokens begin with. */
-export function beginnings(tokenizer: Tokenizer): RegExp {
+export function tokenStarts(tokenizer: Tokenizer): RegExp {
   const characters = new Set<string>();
   for (let token = 0; token < tokenizer.vocabSize; token++) {
     if (!tokenizer.isControl(token)) continue;
@@ -32,12 +32,12 @@ export class Protection {
   readonly endMark: string;
 
   /**
-   * @param beginnings The tokens of one, per {@link beginnings}.
+   * @param tokenStarts The tokens of one, per {@link tokenStarts}.
    * @param template What is rendered with the request; its marks stand nowhere in it either.
    */
   constructor(
     private readonly tokenizer: Tokenizer,
-    private readonly beginnings: RegExp,
+    private readonly tokenStarts: RegExp,
     request: ChatRequest,
     template: string,
   ) {
@@ -93,7 +93,7 @@ export class Protection {
   text(text: string): string {
     if (text === "") return text;
     const { mark } = this;
-    return mark + text.toWellFormed().replace(this.beginnings, (one) => one + mark) + mark;
+    return mark + text.toWellFormed().replace(this.tokenStarts, (one) => one + mark) + mark;
   }
 
   /** A value of JSON with its texts marked. */

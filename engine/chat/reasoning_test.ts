@@ -63,21 +63,25 @@ function read(tokenizer: Tokenizer, format: OutputFormat, output: string, inline
   };
 }
 
-function told(tokenizer: Tokenizer, prompt: string, output: string, inline = false) {
+function separated(tokenizer: Tokenizer, prompt: string, output: string, inline = false) {
   const { reasoning, text } = read(tokenizer, formatAfter(tokenizer, prompt), output, inline);
   return { reasoning, text };
 }
 
 const PLAIN = tokenizerWith();
 
-Deno.test("reasoning between tags at the start of an output is told from content, whichever tags", () => {
+Deno.test("reasoning between tags at the start of an output is separated from content, whichever tags", () => {
   for (const { open, close } of REASONING_TAGS) {
     const output = `${open}\nfirst this\n${close}\n\nThe answer.`;
     const expected = { reasoning: "first this", text: "The answer." };
-    assertEquals(told(PLAIN, "Q", output), expected, open);
-    assertEquals(told(tokenizerWith(open, close), "Q", output), expected, `${open}, as tokens`);
+    assertEquals(separated(PLAIN, "Q", output), expected, open);
     assertEquals(
-      told(PLAIN, `Q${open}\n`, output.slice(open.length)),
+      separated(tokenizerWith(open, close), "Q", output),
+      expected,
+      `${open}, as tokens`,
+    );
+    assertEquals(
+      separated(PLAIN, `Q${open}\n`, output.slice(open.length)),
       expected,
       `${open} in the prompt`,
     );
@@ -87,8 +91,8 @@ Deno.test("reasoning between tags at the start of an output is told from content
 Deno.test("a tag that is a control token and a word is one tag", () => {
   const tokenizer = tokenizerWith("<|channel>", "<channel|>");
   const output = "<|channel>thought\nhm\n<channel|>yes";
-  assertEquals(told(tokenizer, "Q", output), { reasoning: "hm", text: "yes" });
-  assertEquals(told(tokenizer, "Q", output, true), { reasoning: "", text: output });
+  assertEquals(separated(tokenizer, "Q", output), { reasoning: "hm", text: "yes" });
+  assertEquals(separated(tokenizer, "Q", output, true), { reasoning: "", text: output });
   assertEquals(
     steered(tokenizer, "Q", "<|channel>thought\nabcd", 3),
     "<|channel>thought\nab<channel|>\n\ncd",
@@ -96,16 +100,19 @@ Deno.test("a tag that is a control token and a word is one tag", () => {
 });
 
 Deno.test("a tag that the prompt has opened and the model writes once more is no reasoning", () => {
-  assertEquals(told(PLAIN, "Q<think>\n", "<think>\nhm</think>a"), { reasoning: "hm", text: "a" });
+  assertEquals(separated(PLAIN, "Q<think>\n", "<think>\nhm</think>a"), {
+    reasoning: "hm",
+    text: "a",
+  });
 });
 
 Deno.test("content that speaks of tags stays content", () => {
   const text = "Models write <think>thoughts</think> first.";
-  assertEquals(told(PLAIN, "Q", text), { reasoning: "", text });
-  assertEquals(told(PLAIN, "Q", `<think>a</think>${text}`), { reasoning: "a", text });
+  assertEquals(separated(PLAIN, "Q", text), { reasoning: "", text });
+  assertEquals(separated(PLAIN, "Q", `<think>a</think>${text}`), { reasoning: "a", text });
   // The template has closed an empty one, and a message that goes on has said something.
   const later = "<think>x</think>";
-  assertEquals(told(PLAIN, "Q<think>\n\n</think>\n\n", later), { reasoning: "", text: later });
+  assertEquals(separated(PLAIN, "Q<think>\n\n</think>\n\n", later), { reasoning: "", text: later });
   const unfinished = { role: "assistant" as const, content: "So" };
   const format = formatAfter(PLAIN, "Q So", { unfinished });
   assertEquals(read(PLAIN, format, later).text, later);
@@ -119,13 +126,13 @@ Deno.test("a message that goes on within its reasoning is reasoning until the ta
 });
 
 Deno.test("reasoning that is not ended is given out as such, and so is what only looked like a tag", () => {
-  assertEquals(told(PLAIN, "Q", "<think>on and on </thi"), {
+  assertEquals(separated(PLAIN, "Q", "<think>on and on </thi"), {
     reasoning: "on and on </thi",
     text: "",
   });
-  assertEquals(told(PLAIN, "Q", "<thin"), { reasoning: "", text: "<thin" });
-  assertEquals(told(PLAIN, "Q", "  <b>"), { reasoning: "", text: "  <b>" });
-  assertEquals(told(PLAIN, "Q", ""), { reasoning: "", text: "" });
+  assertEquals(separated(PLAIN, "Q", "<thin"), { reasoning: "", text: "<thin" });
+  assertEquals(separated(PLAIN, "Q", "  <b>"), { reasoning: "", text: "  <b>" });
+  assertEquals(separated(PLAIN, "Q", ""), { reasoning: "", text: "" });
 });
 
 Deno.test("no piece of a stream has a part of a tag in it, however the output is cut", () => {
@@ -154,12 +161,12 @@ Deno.test("no piece of a stream has a part of a tag in it, however the output is
 Deno.test("inline leaves an output as it came, with tags that are control tokens", () => {
   const output = "[THINK]hm [/THINK]\n\nyes";
   const tokenizer = tokenizerWith("[THINK]", "[/THINK]");
-  assertEquals(told(tokenizer, "Q", output, true), { reasoning: "", text: output });
+  assertEquals(separated(tokenizer, "Q", output, true), { reasoning: "", text: output });
   const harmony = tokenizerWith(...HARMONY);
   const said =
     "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>yes";
   const prompt = "<|start|>user<|channel|><|message|>Q<|end|><|start|>assistant";
-  assertEquals(told(harmony, prompt, said, true), { reasoning: "", text: said });
+  assertEquals(separated(harmony, prompt, said, true), { reasoning: "", text: said });
 });
 
 Deno.test("tokens of reasoning are known as such, the tags with them", () => {
@@ -184,20 +191,26 @@ Deno.test("gpt-oss's channels: final is content, analysis and commentary are rea
     "<|start|>assistant<|channel|>commentary<|message|>I look.<|end|>",
     "<|start|>assistant<|channel|>final<|message|>Yes. <|channel|>",
   ].join("").slice(0, -"<|channel|>".length);
-  assertEquals(told(CHANNELS, CHANNEL_PROMPT, said), { reasoning: "Hm.\nI look.", text: "Yes. " });
+  assertEquals(separated(CHANNELS, CHANNEL_PROMPT, said), {
+    reasoning: "Hm.\nI look.",
+    text: "Yes. ",
+  });
   assertEquals(
-    told(CHANNELS, `${CHANNEL_PROMPT}<|channel|>final<|message|>So`, " far"),
+    separated(CHANNELS, `${CHANNEL_PROMPT}<|channel|>final<|message|>So`, " far"),
     { reasoning: "", text: " far" },
   );
-  assertEquals(told(CHANNELS, `${CHANNEL_PROMPT}<|channel|>ana`, "lysis<|message|>x"), {
+  assertEquals(separated(CHANNELS, `${CHANNEL_PROMPT}<|channel|>ana`, "lysis<|message|>x"), {
     reasoning: "x",
     text: "",
   });
 });
 
 Deno.test("gpt-oss's output that has no channel, or is no message at all, is content", () => {
-  assertEquals(told(CHANNELS, CHANNEL_PROMPT, "<|message|>Hi"), { reasoning: "", text: "Hi" });
-  assertEquals(told(CHANNELS, CHANNEL_PROMPT, "Hi there"), { reasoning: "", text: "Hi there" });
+  assertEquals(separated(CHANNELS, CHANNEL_PROMPT, "<|message|>Hi"), { reasoning: "", text: "Hi" });
+  assertEquals(separated(CHANNELS, CHANNEL_PROMPT, "Hi there"), {
+    reasoning: "",
+    text: "Hi there",
+  });
 });
 
 /** The tokens that come where the model would write `wish` and a budget ends its reasoning. */

@@ -76,7 +76,7 @@ export function renderTemplate(job: RenderJob, asItIs = false): Rendered {
   const texts = format && asText(abilities.tools, tools !== undefined && format === GENERIC);
   // Where the template cannot show tools its own way, calls are not written that way either.
   const all = tools !== undefined && texts?.tools === true;
-  const told = all || tools === undefined
+  const shown = all || tools === undefined
     ? undefined
     : abilities.tools.needsDescription
     ? tools.map(described)
@@ -96,7 +96,7 @@ export function renderTemplate(job: RenderJob, asItIs = false): Rendered {
     if (job.template.includes(RESULT_VALUE)) addResultValues(messages, marks);
     if (continueFinal) addEnd(messages.at(-1)!, endMark);
     const text = template.render({
-      tools: told ?? abilities.noTools,
+      tools: shown ?? abilities.noTools,
       documents: null,
       ...specialTokens,
       ...effort,

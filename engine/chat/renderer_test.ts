@@ -84,7 +84,7 @@ Deno.test("closing ends what is rendered, what waits and a thread that starts, a
   await Promise.all([running.close(), running.close(), ...ends]);
 });
 
-Deno.test("a thread that cannot be started fails those who wait, and the next one tries again", async () => {
+Deno.test("a thread that cannot be started fails the waiting requests, and the next one tries again", async () => {
   const file = await Deno.makeTempFile({ suffix: ".mjs" });
   await Deno.remove(file);
   const renderer = new TemplateRenderer(new URL(`file://${file}`));

@@ -171,15 +171,13 @@ function lostError(
   marks: Marks,
 ): LostTextError {
   const plain = marks.plain(text);
-  const beginning = plain.length > SHOWN_CHARACTERS
-    ? `${plain.slice(0, SHOWN_CHARACTERS)}…`
-    : plain;
+  const start = plain.length > SHOWN_CHARACTERS ? `${plain.slice(0, SHOWN_CHARACTERS)}…` : plain;
   const { role, at } = messages[message];
   return new LostTextError(
     `${at === undefined ? "" : `${at}, `}message ${
       message + 1
     } of ${messages.length}, of the role ${role}`,
-    beginning.toWellFormed(),
+    start.toWellFormed(),
     at,
   );
 }

@@ -49,8 +49,8 @@ export class TaggedReasoning implements OutputFormat {
   constructor(private readonly tokenizer: Tokenizer, private readonly start: TaggedStart) {
     for (const { open, close } of REASONING_TAGS) {
       for (const tag of [open, close]) {
-        const beginning = tag.slice(0, tag.indexOf(">") + 1);
-        for (const text of [tag, beginning]) {
+        const opening = tag.slice(0, tag.indexOf(">") + 1);
+        for (const text of [tag, opening]) {
           const token = tokenizer.tokenId(text);
           if (token !== undefined && tokenizer.isControl(token)) this.hidden.set(token, text);
         }
@@ -217,8 +217,8 @@ class TaggedTrack implements ReasoningTrack<TaggedStart>, ContentTrack<TaggedSta
     if (typeof phase === "string") return [];
     // The model may have opened the tag.
     const { close } = phase;
-    const begun = overlap(this.bytesBefore(tokens, tokens.length - 1, close.length), close);
-    return encodeWithin(this.tokenizer, `${close.slice(begun)}\n\n`);
+    const started = overlap(this.bytesBefore(tokens, tokens.length - 1, close.length), close);
+    return encodeWithin(this.tokenizer, `${close.slice(started)}\n\n`);
   }
 
   /** The last bytes up to a token, at least so many where there are. */

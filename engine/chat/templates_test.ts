@@ -47,7 +47,7 @@ Deno.test("a developer's message is a system message where the template knows no
   );
 });
 
-Deno.test("system messages go in front of the user's first where the template has no place for them", () => {
+Deno.test("system messages go in front of the user's first where the template does not take them", () => {
   const refusing =
     "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}" +
     "[{{ m.role }}: {{ m.content }}]{% endfor %}";

@@ -142,7 +142,7 @@ Deno.test("a template's line breaks are line feeds, and a byte order mark is no 
   assertEquals(new JinjaTemplate(template).render({}), "a\nb\nc\nd\n");
 });
 
-Deno.test("gpt-oss is told of parameters of every type as harmony writes them", () => {
+Deno.test("gpt-oss gets parameters of every type as harmony writes them", () => {
   const properties = {
     u: { anyOf: [{ type: "string" }, { type: "null" }], description: "U?", default: null },
     n: { type: ["integer", "null"] },

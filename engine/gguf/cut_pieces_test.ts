@@ -9,7 +9,7 @@ import { resolveModel } from "../store/mod.ts";
 import { smallModel, withPulls } from "../../tests/fixtures/pull_fixture.ts";
 import { content } from "../../tests/fixtures/pull_server.ts";
 
-Deno.test("pieces are told from files and parts by their names, and come in their order", () => {
+Deno.test("pieces are distinguished from files and parts by their names, and come in their order", () => {
   for (
     const name of [
       "x.gguf.part1of2",
@@ -47,14 +47,14 @@ Deno.test("pieces on a disk: reading one, or the whole that is not there, says h
     const whole = join(folder, "x.gguf");
     await Deno.writeFile(`${whole}.part1of2`, bytes.subarray(0, 100_000));
     await Deno.writeFile(`${whole}.part2of2`, bytes.subarray(100_000));
-    const told = new RegExp(
+    const expected = new RegExp(
       `joined first, in this order: cat ${whole}.part1of2 ${whole}.part2of2 > ${whole}$`,
     );
     for (const path of [`${whole}.part1of2`, `${whole}.part2of2`, whole]) {
-      assertMatch((await assertRejects(() => readGguf(path), M40Error)).message, told, path);
-      assertMatch((await assertRejects(() => pull(path), M40Error)).message, told, path);
+      assertMatch((await assertRejects(() => readGguf(path), M40Error)).message, expected, path);
+      assertMatch((await assertRejects(() => pull(path), M40Error)).message, expected, path);
       if (path === whole) {
-        assertMatch((await assertRejects(() => resolveModel(path), M40Error)).message, told);
+        assertMatch((await assertRejects(() => resolveModel(path), M40Error)).message, expected);
       }
     }
     // As it says.
@@ -70,16 +70,16 @@ Deno.test("pieces in a repository: what is asked for and only there in pieces is
       "big.Q8_0.gguf.part2of2": content("b"),
     };
     server.repositories.set("a/b", { files: { ...files, "big.Q4_K_M.gguf": await smallModel() } });
-    const told =
+    const expected =
       /has no big\.Q8_0\.gguf as one file.* cat big\.Q8_0\.gguf\.part1of2 big\.Q8_0\.gguf\.part2of2 > big\.Q8_0\.gguf$/;
     for (const name of [":Q8_0", "/big.Q8_0.gguf", "/big.Q8_0.gguf.part1of2"]) {
       assertMatch(
         (await assertRejects(() => pull(`hf.co/a/b${name}`), M40Error)).message,
-        told,
+        expected,
         name,
       );
     }
     assertEquals((await pull("hf.co/a/b")).source, "hf.co/a/b:Q4_K_M");
     server.repositories.set("a/c", { files });
-    assertMatch((await assertRejects(() => pull("hf.co/a/c"), M40Error)).message, told);
+    assertMatch((await assertRejects(() => pull("hf.co/a/c"), M40Error)).message, expected);
   }));

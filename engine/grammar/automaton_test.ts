@@ -87,7 +87,7 @@ Deno.test("random grammars: the automaton accepts what a matcher that tries ever
   assert(accepted > CASES && refused > CASES, `${accepted} accepted, ${refused} refused`);
 });
 
-Deno.test("what a state allows leads to an end: every random beginning can be completed", () => {
+Deno.test("what a state allows leads to an end: every random prefix can be completed", () => {
   const random = randomIntegers(2);
   for (let i = 0; i < CASES / 4; i++) {
     let automaton: Automaton;
@@ -100,7 +100,7 @@ Deno.test("what a state allows leads to an end: every random beginning can be co
     for (let length = 0; length < 30; length++) {
       const bytes = Array.from({ length: 256 }, (_, byte) => byte)
         .filter((byte) => automaton.next(state, byte) !== undefined);
-      assert(bytes.length > 0 || state.canEnd, "a beginning with no way on");
+      assert(bytes.length > 0 || state.canEnd, "a prefix with no way on");
       if (bytes.length === 0) break;
       state = automaton.next(state, bytes[random(bytes.length)])!;
     }
@@ -168,7 +168,7 @@ Deno.test("a rule that may begin with itself, that is missing or that never ends
   }
 });
 
-Deno.test("a class without characters, of surrogates alone as well, is no way on, and no crash of who names its rule", () => {
+Deno.test("a class without characters, of surrogates alone as well, is no way on, and rules that name it do not crash", () => {
   const ending: Expression = { kind: "literal", text: "c".repeat(300) };
   const empty: Expression[] = [
     { kind: "characters", ranges: [[0xd800, 0xdfff]] },
@@ -240,7 +240,7 @@ Deno.test("hostile grammars end in an error or in a decision, and soon", () => {
     }],
   ];
   for (const [name, attack] of attacks) {
-    const begun = performance.now();
+    const started = performance.now();
     try {
       attack();
     } catch (error) {
@@ -248,7 +248,7 @@ Deno.test("hostile grammars end in an error or in a decision, and soon", () => {
       assertEquals(error.code, "invalid_request");
     }
     // A second where nothing else runs; tests share their processors.
-    assert(performance.now() - begun < 10_000, name);
+    assert(performance.now() - started < 10_000, name);
   }
 });
 
@@ -283,7 +283,7 @@ Deno.test("rules that begin with each other in two ways take work in proportion 
   assert(workOf(rules(120), "xx") < 400_000);
 });
 
-Deno.test("one byte that takes too much is refused in its midst, whatever may be done in all", () => {
+Deno.test("one byte that takes too much is refused before its end, whatever may be done in all", () => {
   const count = 400;
   const others = (i: number) =>
     Array.from({ length: 40 }, (_, j) => `r${(i + 3 * j * j + 1) % count} "x${i % 37}_${j}"`);

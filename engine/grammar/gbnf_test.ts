@@ -71,7 +71,7 @@ for (const [name, grammar, good, bad] of VECTORS) {
   });
 }
 
-Deno.test("GBNF: what is wrong is told with its line and column", () => {
+Deno.test("GBNF: errors name line and column", () => {
   const refused: [string, string][] = [
     ['root ::= ("a"', "line 1, column 14: got the end; wanted )"],
     ['root ::= "a', 'line 1, column 12: got the end; wanted "'],

@@ -89,7 +89,7 @@ export class GrammarSteering implements Steering {
         // Nothing more would be held to the grammar.
         throw new M40Error(
           "internal",
-          "a token was drawn that the answer's grammar does not allow",
+          "a token was sampled that the answer's grammar does not allow",
         );
     }
   }
@@ -158,7 +158,7 @@ export class GrammarSteering implements Steering {
     if (state !== undefined) return { kind: "content", automaton, state, place };
     throw new M40Error(
       "nothing_allowed",
-      "the token that ended the reasoning has begun an answer that its constraint does not allow. Ask again, " +
+      "the token that ended the reasoning has started an answer that its constraint does not allow. Ask again, " +
         "or without reasoning.",
     );
   }

@@ -95,7 +95,7 @@ Deno.test("an answer holds its grammar until it is over, however it ends", async
   await engine.close();
 });
 
-Deno.test("a grammar that has little room left for new places is compiled anew for the next answer", () => {
+Deno.test("a grammar that has little room left for new states is compiled again for the next answer", () => {
   const { constraints, kept } = keeping();
   constraints.steering(regex("[ab]*"));
   const [first] = kept.values();
@@ -121,7 +121,7 @@ Deno.test("a grammar that its first token makes too ambiguous is refused again, 
   }
 });
 
-Deno.test("a drawn token that a grammar does not allow ends the answer; a guess that it does not allow does nothing", () => {
+Deno.test("a sampled token that a grammar does not allow ends the answer; a guess that it does not allow does nothing", () => {
   const { constraints } = keeping();
   const steering = constraints.steering(regex("a+"));
   const [b] = tokenizer.encode("b", { addSpecial: false });

@@ -32,7 +32,7 @@ interface FrameTokens {
 }
 
 /** The same, while it is found out. */
-interface BegunFrame extends Pick<FrameTokens, "mask"> {
+interface StartedFrame extends Pick<FrameTokens, "mask"> {
   readonly exits: number[];
   readonly walk: VocabularyWalk;
   /** What it may take yet. */
@@ -43,7 +43,7 @@ interface BegunFrame extends Pick<FrameTokens, "mask"> {
 interface KeptMasks {
   readonly states: LeastRecentlyUsed<State, AllowedTokens>;
   readonly frames: LeastRecentlyUsed<Frame, FrameTokens>;
-  readonly begun: WeakMap<Frame, BegunFrame>;
+  readonly started: WeakMap<Frame, StartedFrame>;
   readonly making: WeakMap<State, BegunMask>;
 }
 
@@ -116,14 +116,14 @@ export class TokenMasks {
   proceed(automaton: Automaton, state: State): boolean {
     const { states, making } = this.keptOf(automaton);
     if (states.get(state) !== undefined) return true;
-    const begun = making.getOrInsertComputed(state, () => ({
+    const started = making.getOrInsertComputed(state, () => ({
       parts: this.make(automaton, state),
       workLeft: MOST_WORK,
     }));
-    automaton.allowWork(begun.workLeft);
+    automaton.allowWork(started.workLeft);
     try {
-      const { done, value } = begun.parts.next();
-      begun.workLeft = automaton.workLeft;
+      const { done, value } = started.parts.next();
+      started.workLeft = automaton.workLeft;
       if (!done) return false;
       making.delete(state);
       states.put(state, value);
@@ -149,7 +149,7 @@ export class TokenMasks {
     return this.kept.getOrInsertComputed(automaton, () => ({
       states: new LeastRecentlyUsed(this.mostKept),
       frames: new LeastRecentlyUsed(this.mostKept),
-      begun: new WeakMap(),
+      started: new WeakMap(),
       making: new WeakMap(),
     }));
   }
@@ -170,11 +170,11 @@ export class TokenMasks {
     const near = automaton.nearest(frame, SHORT_BYTES);
     const kept = this.keptOf(automaton);
     if (kept.frames.get(near) !== undefined) return true;
-    const begun = kept.begun.getOrInsertComputed(near, () => this.begin(automaton, near));
-    automaton.allowWork(begun.workLeft);
-    const isOver = begun.walk.proceed(mostNodes, PART_WORK);
-    begun.workLeft = automaton.workLeft;
-    if (isOver) this.finish(kept, near, begun);
+    const started = kept.started.getOrInsertComputed(near, () => this.begin(automaton, near));
+    automaton.allowWork(started.workLeft);
+    const isOver = started.walk.proceed(mostNodes, PART_WORK);
+    started.workLeft = automaton.workLeft;
+    if (isOver) this.finish(kept, near, started);
     return isOver;
   }
 
@@ -183,14 +183,14 @@ export class TokenMasks {
     const kept = this.keptOf(automaton);
     const known = kept.frames.get(near);
     if (known !== undefined) return known;
-    const begun = kept.begun.get(near) ?? this.begin(automaton, near);
+    const started = kept.started.get(near) ?? this.begin(automaton, near);
     // Half of it may be found out by now, or all by others meanwhile.
-    kept.begun.set(near, begun);
-    while (!begun.walk.proceed(PART_NODES, PART_WORK)) yield;
-    return kept.frames.get(near) ?? this.finish(kept, near, begun);
+    kept.started.set(near, started);
+    while (!started.walk.proceed(PART_NODES, PART_WORK)) yield;
+    return kept.frames.get(near) ?? this.finish(kept, near, started);
   }
 
-  private begin(automaton: Automaton, frame: Frame): BegunFrame {
+  private begin(automaton: Automaton, frame: Frame): StartedFrame {
     const mask = new Uint32Array(this.words);
     const exits: number[] = [];
     const walk = new VocabularyWalk(this.short, automaton, automaton.alone(frame), mask, 0, exits);
@@ -198,11 +198,11 @@ export class TokenMasks {
   }
 
   private finish(
-    { frames, begun }: KeptMasks,
+    { frames, started }: KeptMasks,
     frame: Frame,
-    { mask, exits }: BegunFrame,
+    { mask, exits }: StartedFrame,
   ): FrameTokens {
-    begun.delete(frame);
+    started.delete(frame);
     const { skips } = this.short;
     const belowExits = exits.reduce((sum, node) => sum + skips[node] - node, 0);
     return frames.put(frame, { mask, exits, belowExits });

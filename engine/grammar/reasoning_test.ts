@@ -70,24 +70,24 @@ Deno.test("reasoning that the prompt has opened is free but for its end; the ans
   assertEquals(after("other</think>n"), [byte("o")]);
 });
 
-Deno.test("what a token has behind the tag that ends the reasoning is the beginning of the answer", () => {
+Deno.test("what a token has behind the tag that ends the reasoning is the start of the answer", () => {
   const tokenizer = tokenizerWith(["k>\n\ny", "k>x"], NORMAL);
   const steering = steeringAfter(tokenizer, "Q<think>\n");
   const [good, bad] = ["k>\n\ny", "k>x"].map((text) => tokenizer.tokenId(text)!);
-  const begun = encode(tokenizer, "hm</thin");
-  const { mask } = steering.allowed!([...begun, good])!;
+  const started = encode(tokenizer, "hm</thin");
+  const { mask } = steering.allowed!([...started, good])!;
   const next = encode(tokenizer, "e")[0];
   assertEquals((mask[next >> 5] >>> (next & 31)) & 1, 1);
   let message = "";
   try {
-    steering.allowed!([...begun, bad]);
+    steering.allowed!([...started, bad]);
   } catch (error) {
     message = (error as Error).message;
   }
   assert(/its constraint does not allow/.test(message), message);
 });
 
-Deno.test("a model that was not told to reason may begin to by its tag, and is free then", () => {
+Deno.test("a model that was not asked to reason may start to by its tag, and is free then", () => {
   const tokenizer = tokenizerWith(["<think>", "</think>"], CONTROL);
   const steering = steeringAfter(tokenizer, "Q");
   const after = (output: string) => [...allowedAfter(tokenizer, steering, output)].sort();

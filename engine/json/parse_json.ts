@@ -240,7 +240,7 @@ function requireWithin(limits: JsonLimits, lost: number, members: number, values
     [lost, limits.lost, "numbers that a double has not all digits of, and keys that are integers"],
     [members, limits.members, "members of objects"],
     isExact
-      ? [values, limits.exactValues, "values beside such a number or such a key"]
+      ? [values, limits.exactValues, "values next to such a number or such a key"]
       : [values, limits.values, "values"],
   ];
   const wrong = found.find(([count, most]) => count > most);

@@ -142,7 +142,7 @@ Deno.test("JSON: an object in order is changed and copied like others", () => {
   assertEquals(JSON.stringify(mapMembers(object, (value) => [value])), '{"b":[5],"2":[3],"1":[4]}');
 });
 
-Deno.test("JSON: a text is read once where nobody misses what is lost, and no value of it changes elsewhere", () => {
+Deno.test("JSON: a text is read once where no reader needs what is lost, and no value of it changes elsewhere", () => {
   const bearable = {
     ofNumbers: (member: string) => member !== "messages",
     ofOrder: (member: string) => member === "logit_bias",

@@ -48,7 +48,7 @@ function readLatent(model: Transformer): Latent {
   const { parameters, layers } = model;
   if (layers[0].has("attn_kv_b.weight")) {
     throw parameters.unsupported(
-      "attn_kv_b is in one piece, as converters wrote it until April 2025; convert the model anew, or take a " +
+      "attn_kv_b is in one piece, as converters wrote it until April 2025; convert the model again, or take a " +
         "newer file, which has attn_k_b and attn_v_b",
     );
   }

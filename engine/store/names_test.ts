@@ -74,7 +74,7 @@ Deno.test("names: the built-in model's name is no new model's", () => {
   assertEquals(parseNewModelName("demo:2").name, "demo:2");
 });
 
-Deno.test("names: a file of the models directory tells its model and its part", () => {
+Deno.test("names: a file of the models directory names its model and its part", () => {
   assertEquals(parseFileName("a:b.gguf"), { name: "a:b", part: undefined });
   assertEquals(parseFileName("a-00002-of-00003.gguf"), {
     name: "a",

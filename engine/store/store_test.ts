@@ -101,7 +101,7 @@ Deno.test("store: folders follow the XDG base directories; relative ones are ign
     return Promise.resolve();
   }));
 
-Deno.test("store: the built-in model's copy is made once, and made anew when it is not the same", () =>
+Deno.test("store: the built-in model's copy is made once, and made again when it is not the same", () =>
   within(() => ({}), async (folder) => {
     const source = join(folder, "embedded");
     const target = join(folder, "cache/deep/demo.gguf");
@@ -175,7 +175,7 @@ Deno.test("store: without a home there are no folders, and what is built in", ()
     assertEquals(history.lines, ["a line"]);
   }));
 
-Deno.test("nearest: finds slips of the fingers and beginnings, and nothing far away", () => {
+Deno.test("nearest: finds slips of the fingers and prefixes, and nothing far away", () => {
   const names = ["serve", "run", "list", "show", "tokenize"];
   assertEquals(nearest("srve", names), "serve");
   assertEquals(nearest("LIST", names), "list");

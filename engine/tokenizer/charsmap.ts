@@ -214,7 +214,7 @@ function tooLong(): M40Error {
 function invalid(what: string): M40Error {
   return new M40Error(
     "invalid_model",
-    `The normalization rules (${KEY}) are damaged: ${what}. Convert the model again, or fetch the file anew.`,
+    `The normalization rules (${KEY}) are damaged: ${what}. Convert the model again, or fetch the file again.`,
   );
 }
 

@@ -188,7 +188,7 @@ Deno.test("fill-in-the-middle: tokens by the metadata's keys, old ones too, and 
     repository: 260,
     separator: 261,
   });
-  assert(qwen.isControl(256), "nobody types it");
+  assert(qwen.isControl(256), "users cannot type it");
   assert(!qwen.encode("<|fim_prefix|>").includes(256));
   for (const token of [259, 260, 261]) assert(qwen.endTokens.has(token), "the next file begins");
 

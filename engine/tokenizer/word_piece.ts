@@ -72,7 +72,7 @@ export class WordPiece implements TokenModel {
   readonly #vocabulary: Vocabulary;
   readonly #unknown: number;
   /** The tokens that begin a word, and those that go on with one, by their text. */
-  readonly #beginning = new Map<string, number>();
+  readonly #starting = new Map<string, number>();
   readonly #continuing = new Map<string, number>();
   /** The length of the longest of either, in code units. */
   #longest = 0;
@@ -97,7 +97,7 @@ export class WordPiece implements TokenModel {
       const begins = texts[id].startsWith(WORD_MARK) && texts[id] !== WORD_MARK;
       const text = begins ? texts[id].slice(WORD_MARK.length) : texts[id];
       if (text === "") continue;
-      (begins ? this.#beginning : this.#continuing).set(text, id);
+      (begins ? this.#starting : this.#continuing).set(text, id);
       this.#longest = Math.max(this.#longest, text.length);
     }
   }
@@ -159,7 +159,7 @@ export class WordPiece implements TokenModel {
     const count = tokens.length;
     let known = word.length <= LONGEST_WORD || [...word].length <= LONGEST_WORD;
     for (let at = 0; known && at < word.length;) {
-      const ids = at === 0 ? this.#beginning : this.#continuing;
+      const ids = at === 0 ? this.#starting : this.#continuing;
       let id: number | undefined;
       let end = Math.min(word.length, at + this.#longest);
       while (end > at && (id = ids.get(word.substring(at, end))) === undefined) end--;

@@ -47,7 +47,7 @@ export function serveAgentCheck(hostname: string, port: number, line: () => stri
   const accept = async () => {
     while (!closed) {
       try {
-        await acceptConnections(listener, { accepted: tell, closed: () => closed });
+        await acceptConnections(listener, { accepted: answer, closed: () => closed });
       } catch {
         // Requests are served without agent checks too: they may come back.
         listener.close();
@@ -56,7 +56,7 @@ export function serveAgentCheck(hostname: string, port: number, line: () => stri
       }
     }
   };
-  const tell = async (connection: Deno.TcpConn) => {
+  const answer = async (connection: Deno.TcpConn) => {
     using _ended = connection;
     try {
       // So few bytes that the system takes them whether the other side reads or not.

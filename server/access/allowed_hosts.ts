@@ -11,28 +11,28 @@ const LOCAL_NAMES = [".local", ".internal", ".home.arpa"];
  */
 export class AllowedHosts {
   private readonly any: boolean;
-  private readonly told: ReadonlySet<string>;
+  private readonly names: ReadonlySet<string>;
   private readonly local: boolean;
 
   /**
    * @param hostname The address that the server listens on. On a loopback address it answers to loopback names alone.
    * @param hasKey Whether requests need a key, which a web page of others does not have.
-   * @param told Names that are answered too; `*` is all.
+   * @param names Names that are answered too; `*` is all.
    */
   constructor(
     private readonly hostname: string,
     private readonly hasKey: boolean,
-    told: readonly string[],
+    names: readonly string[],
   ) {
-    this.any = told.includes("*");
-    this.told = new Set(told.map(complete));
+    this.any = names.includes("*");
+    this.names = new Set(names.map(complete));
     this.local = isLoopback(hostname);
   }
 
   /** Why a Host header's host is not answered; undefined where it is. */
   refusal(host: string): string | undefined {
     const name = complete(withoutPort(host));
-    if (this.any || isLoopback(withoutPort(host)) || this.told.has(name)) return undefined;
+    if (this.any || isLoopback(withoutPort(host)) || this.names.has(name)) return undefined;
     const shown = `"${host.slice(0, 100)}"`;
     if (this.local) {
       return `This server listens on ${this.hostname} for this machine alone, and the request is for the host ` +

@@ -13,9 +13,9 @@ const usageFields = {
   input_tokens: tokens("Tokens of the prompt that had to be computed."),
   cache_creation_input_tokens: tokens("Always 0: keeping a prompt costs nothing."),
   cache_read_input_tokens: tokens("Tokens of the prompt that were found in the prefix cache."),
-  output_tokens: tokens("Tokens drawn, end tokens and thinking included."),
+  output_tokens: tokens("Tokens sampled, end tokens and thinking included."),
   output_tokens_details: z.strictObject({
-    thinking_tokens: tokens("Tokens drawn that are thinking."),
+    thinking_tokens: tokens("Tokens sampled that are thinking."),
   }).optional().meta({ description: "Where the answer is complete." }),
 };
 

@@ -61,7 +61,7 @@ export class MessageAnswer implements Answer {
   async *events(): AsyncGenerator<string> {
     let index = -1;
     let open: Piece | undefined;
-    let begun = false;
+    let started = false;
     const closing = function* (): Generator<string> {
       if (open?.kind === "thinking") {
         yield event({
@@ -73,8 +73,8 @@ export class MessageAnswer implements Answer {
       if (open !== undefined) yield event({ type: "content_block_stop", index });
     };
     for await (const { chunk } of chunksOf([this.generation])) {
-      if (!begun) {
-        begun = true;
+      if (!started) {
+        started = true;
         yield event({ type: "message_start", message: this.head() });
         yield event({ type: "ping" });
       }

@@ -100,7 +100,7 @@ const BLOCKS = {
 
 /** A message of the conversation; `chatRequest` has what its content may be. */
 export const Message = z.object({
-  role: oneOf(ROLES).meta({ description: "Who speaks." }),
+  role: oneOf(ROLES).meta({ description: "The role that speaks." }),
   content: present(CONTENT_WANTED, { anyOf: [{ type: "string" }, BLOCKS] }).meta({
     description: "What is said: a text, or blocks of it. An assistant's may have its thinking " +
       "before it, and the tools that it called, as they were answered; a user's what came of those calls.",
@@ -127,11 +127,11 @@ const conversationFields = {
   }),
   system: z.unknown().optional().meta({
     anyOf: [{ type: "string" }, TEXT_BLOCKS, { type: "null" }],
-    description: "What the model is told first: a text, or blocks of it.",
+    description: "The system prompt: a text, or blocks of it.",
   }),
   thinking: z.object({
     type: oneOf(THINKING).meta({
-      description: "Whether the model reasons before its answer, where its template can tell it " +
+      description: "Whether the model reasons before its answer, where its template can ask it " +
         "so; adaptive leaves it to the model.",
     }),
     budget_tokens: integer(
@@ -187,7 +187,7 @@ export const MessagesRequest = z.object({
   ...conversationFields,
   max_tokens: requiredInteger(1, 2 ** 31).meta({
     description:
-      "Tokens drawn at most, thinking included; never more than the context has room for.",
+      "Tokens sampled at most, thinking included; never more than the context has room for.",
   }),
   stream: boolean("Whether the answer comes in pieces, as server-sent events."),
   stop_sequences: z.preprocess(
@@ -213,7 +213,7 @@ export const MessagesRequest = z.object({
     description: "Divides the logits; 0 always takes the likeliest token.",
   }),
   container: string("Not supported: absent."),
-  metadata: ignored("Who asks."),
+  metadata: ignored("The end user."),
   service_tier: ignored("How urgent the answer is."),
   inference_geo: ignored("Where the answer may be computed."),
   speed: ignored("How fast the answer is wanted."),

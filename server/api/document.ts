@@ -55,7 +55,7 @@ export function describeApi(needsKey: boolean): ApiDocument {
       version: VERSION,
       description:
         "A language model behind OpenAI's API for text. A field that is null counts as absent; a field that is " +
-        "not known is let pass.",
+        "not known is accepted.",
     },
     servers: [{ url: "/" }],
     security: needsKey ? [{ key: [] }, { header: [] }] : [],

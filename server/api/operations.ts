@@ -41,7 +41,7 @@ export const OPERATIONS: readonly Operation[] = [
     summary: "Answer a conversation",
     description:
       "OpenAI's chat completions, for text. The model's chat template makes a prompt of the messages; what it " +
-      "reasons before its answer is told apart.",
+      "reasons before its answer is separate.",
     body: ChatCompletionRequest,
     answer: ChatCompletion,
     events: [ChatCompletionChunk],
@@ -120,7 +120,7 @@ export const OPERATIONS: readonly Operation[] = [
     parameters: { id: "The model's name." },
     summary: "Have a model out of memory",
     description:
-      "Answers when it is gone; the answers that run are finished before. Whoever asks for it has it " +
+      "Answers when it is gone; running answers finish before. A request for it has it " +
       "loaded again.",
     answer: ModelObject,
   },
@@ -141,7 +141,7 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/health",
     summary: "Whether the server is alive",
     description:
-      "200 also while no model is in memory; 503 when the device is lost for good, or again and again.",
+      "200 also while no model is in memory; 503 when the device is lost permanently, or again and again.",
     answer: Health,
     open: true,
   },

@@ -38,7 +38,9 @@ const takes = (description: string) => z.boolean().meta({ description });
 /** The answer of `POST /apply-template`. */
 export const AppliedTemplate = z.strictObject({
   prompt: z.string().meta({ description: "What the model would read." }),
-  dialect: z.enum(DIALECTS).meta({ description: "Whose body it was taken for, by its fields." }),
+  dialect: z.enum(DIALECTS).meta({
+    description: "The dialect that the body was taken for, by its fields.",
+  }),
   call_format: z.string().nullable().meta({
     description:
       "The format in which the model is to write calls; null: the prompt shows it no tools.",
@@ -51,7 +53,7 @@ export const AppliedTemplate = z.strictObject({
     developer: takes("Whether it knows developers; else they are as the system."),
     order: z.record(z.string(), z.boolean()).meta({
       description:
-        "What it takes of who speaks behind whom. What it does not take is shown in another order.",
+        "Which role it takes after which. What it does not take is shown in another order.",
     }),
     tools: takes("Whether it shows tools."),
     results: takes("Whether it shows what came of calls."),
@@ -61,7 +63,7 @@ export const AppliedTemplate = z.strictObject({
     several_calls: takes("Whether it shows several calls of one message."),
     call_format: z.string().meta({ description: "The format in which it writes calls." }),
     efforts: z.array(z.string()).meta({
-      description: "The words of reasoning_effort that it tells apart.",
+      description: "The words of reasoning_effort that it distinguishes.",
     }),
   }).meta({ description: "What was found out about the template by trying." }),
 }).meta({ id: "AppliedTemplate" });

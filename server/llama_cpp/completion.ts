@@ -19,7 +19,7 @@ export const LlamaCompletionRequest = z.object({
     20,
     "Tokens carry their log-probability and those of so many likeliest tokens.",
   ),
-  return_tokens: boolean("Whether the tokens' ids are told."),
+  return_tokens: boolean("Whether the tokens' ids are returned."),
   ...llamaSampling,
 }, wants("a JSON object")).meta({ id: "LlamaCompletionRequest" });
 

@@ -78,7 +78,7 @@ async function requestOf(
     {
       before: body.input_prefix ?? "",
       after: body.input_suffix ?? "",
-      begun: body.prompt ?? "",
+      started: body.prompt ?? "",
       parseSpecial: false,
     },
     body.input_extra.map(({ filename, text }) => ({ name: filename ?? "", text })),

@@ -88,11 +88,11 @@ export class LlamaTextAnswer implements Answer {
       probabilities.push(...piece.completion_probabilities ?? []);
       if (piece.stop) last = piece;
     }
-    const told = this.options.tokenizer === undefined
+    const reported = this.options.tokenizer === undefined
       ? {}
       : { completion_probabilities: probabilities };
     // A generation that ends without a last chunk throws.
-    return { ...last!, content, tokens, ...told };
+    return { ...last!, content, tokens, ...reported };
   }
 
   /** The answer's events as JSON. */
@@ -153,12 +153,12 @@ function probabilityOf(
   tokenizer: Tokenizer,
   { token, logprob = 0, top = [] }: GeneratedToken,
 ): Probability {
-  const told = (id: number, logprob: number) => {
+  const reported = (id: number, logprob: number) => {
     const { name, bytes } = tokenName(tokenizer, id);
     return { id, token: name, bytes: Array.from(bytes ?? []), logprob };
   };
   return {
-    ...told(token, logprob),
-    top_logprobs: top.map((one) => told(one.token, one.logprob)),
+    ...reported(token, logprob),
+    top_logprobs: top.map((one) => reported(one.token, one.logprob)),
   };
 }

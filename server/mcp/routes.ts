@@ -25,14 +25,14 @@ export const McpToolList = z.strictObject({
     server: z.string(),
     title: z.string().optional().meta({ description: "What a person reads." }),
     read_only: z.boolean().meta({
-      description: "Whether its server says that it changes nothing, which nobody has checked.",
+      description: "Whether its server says that it changes nothing, which m40 cannot check.",
     }),
     allowed: z.boolean().meta({ description: "Whether it may be called without asking." }),
   })),
   servers: z.array(z.strictObject({
     name: z.string(),
     state: z.enum(["ready", "failed", "ended"]).meta({
-      description: "A server that has ended is started anew by the next call.",
+      description: "A server that has ended is started again by the next call.",
     }),
     error: z.string().optional().meta({ description: "Why it failed." }),
   })),
@@ -53,7 +53,7 @@ export const McpCallRequest = z.object({
 /** The answer of `POST /m40/mcp/call`. */
 export const McpCallResult = z.strictObject({
   content: z.string().meta({
-    description: "What the model is told: the content of the message of the role `tool`.",
+    description: "What the model gets: the content of the message of the role `tool`.",
   }),
   is_error: z.boolean().meta({ description: "Whether the tool did not do what was asked." }),
 }).meta({ id: "McpCallResult" });

@@ -11,7 +11,7 @@ const GAUGES: readonly [
   ["memory_used_bytes", "Memory of the device that programs hold.", (state) => state.usedBytes],
   ["memory_free_bytes", "Memory of the device that no program holds.", (state) => state.freeBytes],
   ["temperature_celsius", "Temperature of the GPU.", (state) => state.temperatureCelsius],
-  ["power_watts", "Power that the GPU draws.", (state) => state.powerWatts],
+  ["power_watts", "Power that the GPU uses.", (state) => state.powerWatts],
   [
     "power_limit_watts",
     "Power at which the driver lowers the GPU's clocks.",

@@ -38,17 +38,17 @@ export function histogramsIn(registry: MetricRegistry) {
     ),
     queue: registry.histogram(
       ["m40_request_queue_seconds", "vllm:request_queue_time_seconds"],
-      "From a request's arrival until it was first let in.",
+      "From a request's arrival until it was first admitted.",
       BUCKETS.request,
     ),
     run: registry.histogram(
       ["m40_request_run_seconds", "vllm:request_inference_time_seconds"],
-      "From when a request was first let in to its end.",
+      "From when a request was first admitted to its end.",
       BUCKETS.request,
     ),
     prefill: registry.histogram(
       ["m40_request_prefill_seconds", "vllm:request_prefill_time_seconds"],
-      "From when a request was first let in to its first token.",
+      "From when a request was first admitted to its first token.",
       BUCKETS.request,
     ),
     decode: registry.histogram(
@@ -63,12 +63,12 @@ export function histogramsIn(registry: MetricRegistry) {
     ),
     generationTokens: registry.histogram(
       ["m40_request_generation_tokens", "vllm:request_generation_tokens"],
-      "Tokens that were drawn for a request.",
+      "Tokens that were sampled for a request.",
       BUCKETS.tokens,
     ),
     maxTokens: registry.histogram(
       ["m40_request_max_tokens", "vllm:request_params_max_tokens"],
-      "Tokens that might have been drawn for a request.",
+      "Tokens that might have been sampled for a request.",
       BUCKETS.tokens,
     ),
     step: registry.histogram(

@@ -147,13 +147,13 @@ export class ModelMetrics implements EngineObserver {
     );
     registry.gauge(
       ["m40_requests_waiting", "vllm:num_requests_waiting"],
-      "Sequences that wait for their turn, those that gave way to others included, and requests that wait for " +
+      "Sequences that wait for their turn, preempted ones included, and requests that wait for " +
         "the model to be loaded.",
       () => (this.status?.waiting ?? 0) + this.waiting(),
     );
     registry.gauge(
       ["m40_requests_preempted"],
-      "Sequences that wait because they gave way to others.",
+      "Sequences that wait because they were preempted.",
       () => this.status?.preempted ?? 0,
     );
     registry.gauge(
@@ -163,7 +163,7 @@ export class ModelMetrics implements EngineObserver {
     );
     registry.gauge(
       ["m40_kv_cache_idle_ratio"],
-      "KV pages that nobody holds and that are kept for prompts that begin alike, of all.",
+      "Unused KV blocks that are kept for prompts that begin alike, of all.",
       () => share(this.status?.idleKvBlocks, this.status?.kvBlocks),
     );
     registry.gauge(
@@ -207,7 +207,7 @@ export class ModelMetrics implements EngineObserver {
     );
     registry.counter(
       ["m40_generation_tokens_total", "vllm:generation_tokens_total"],
-      "Tokens that were drawn.",
+      "Tokens that were sampled.",
       () => this.sum("generatedTokens"),
     );
     registry.counter(
@@ -222,7 +222,7 @@ export class ModelMetrics implements EngineObserver {
     );
     registry.counter(
       ["m40_preemptions_total", "vllm:num_preemptions_total"],
-      "Sequences that gave way to others.",
+      "Preempted sequences.",
       () => this.sum("preemptions"),
     );
     registry.counter(

@@ -10,7 +10,7 @@ const LONGEST_WAIT_SECONDS = 60;
 /** How fast requests are served at present. */
 export class ServiceRate {
   /** Tokens sampled in each of the last seconds, by the second modulo the window. */
-  private readonly drawn = new Float64Array(WINDOW_SECONDS);
+  private readonly sampled = new Float64Array(WINDOW_SECONDS);
   private newest = 0;
   private first?: number;
   /** The mean time from a request's admission to its end, in milliseconds. */
@@ -21,7 +21,7 @@ export class ServiceRate {
 
   step({ decodeTokens }: Pick<StepReport, "decodeTokens">): void {
     this.advance();
-    this.drawn[this.newest % WINDOW_SECONDS] += decodeTokens;
+    this.sampled[this.newest % WINDOW_SECONDS] += decodeTokens;
   }
 
   generation({ totalMs, queueMs }: Pick<GenerationReport, "totalMs" | "queueMs">): void {
@@ -35,7 +35,7 @@ export class ServiceRate {
     this.advance();
     if (this.first === undefined) return 0;
     const seconds = Math.min(WINDOW_SECONDS - 1, (this.now() - this.first) / 1000);
-    return this.drawn.reduce((sum, one) => sum + one, 0) / Math.max(1, seconds);
+    return this.sampled.reduce((sum, one) => sum + one, 0) / Math.max(1, seconds);
   }
 
   /**
@@ -54,7 +54,7 @@ export class ServiceRate {
     this.first ??= now;
     const second = Math.floor(now / 1000);
     const passed = Math.min(second - this.newest, WINDOW_SECONDS);
-    for (let i = 1; i <= passed; i++) this.drawn[(second - passed + i) % WINDOW_SECONDS] = 0;
+    for (let i = 1; i <= passed; i++) this.sampled[(second - passed + i) % WINDOW_SECONDS] = 0;
     this.newest = second;
   }
 }

@@ -39,7 +39,9 @@ export class FixedModel implements Models {
 
   unload(): Promise<void> {
     return Promise.reject(
-      new HttpError(400, "unsupported", "This server serves one model for good.", { param: "id" }),
+      new HttpError(400, "unsupported", "This server always serves the same model.", {
+        param: "id",
+      }),
     );
   }
 

@@ -14,7 +14,7 @@ export const Health = z.union([
     }),
     lost: z.string().optional().meta({
       description:
-        "What a device was lost by, or why it could not be had, until a model is loaded again, which the next request tries.",
+        "What a device was lost by, or why it was unavailable, until a model is loaded again, which the next request tries.",
     }),
     lost_replicas: z.int().min(0).optional().meta({
       description:
@@ -38,7 +38,7 @@ function lostReplicas(models: Models): number {
  * of what is served.
  *
  * - `/health` asks whether the server is alive: 200 while it can work or begin anew, also while it drains
- *   and while no model is in memory; 503 when the device is lost for good, or again and again.
+ *   and while no model is in memory; 503 when the device is lost permanently, or again and again.
  * - `/ready` asks whether it takes requests: 200 while it does; 503 when it drains or has failed.
  */
 export function healthRoutes(app: Hono<ServerEnv>, server: ServerContext): void {

@@ -27,7 +27,7 @@ export const ResidentObject = z.strictObject({
     description: "Memory of the device that it takes, where it is loaded.",
   }),
   expires_in_seconds: z.number().optional().meta({
-    description: "When it is unloaded if nobody uses it; absent: not by itself.",
+    description: "When it is unloaded if it stays unused; absent: not by itself.",
   }),
 }).meta({ id: "ModelInMemory" });
 
@@ -38,7 +38,7 @@ export const SlotObject = z.strictObject({
   state: z.enum(["waiting", "prefilling", "decoding", "preempted"]),
   prompt_tokens: count(),
   computed_tokens: count().meta({
-    description: "Tokens of prompt and output whose K and V are in its pages.",
+    description: "Tokens of prompt and output whose K and V are in its KV blocks.",
   }),
   generated_tokens: count(),
   pages: count(),
@@ -144,7 +144,7 @@ export const SlotsObject = z.strictObject({
   kv_pages: count().meta({ description: "Pages of all models in memory, as are the next two." }),
   kv_pages_used: count(),
   kv_pages_idle: count().meta({
-    description: "Pages that nobody holds, kept for prompts that begin alike.",
+    description: "Unused KV blocks, kept for prompts that begin alike.",
   }),
   state_slots: count().meta({
     description:

@@ -21,21 +21,21 @@ import {
 import { loadOrUnload } from "./load.ts";
 import { ownName } from "./names.ts";
 import { optionsRequest } from "./options.ts";
-import { type Said, TextAnswer, told } from "./text_answer.ts";
+import { type Said, TextAnswer, textOptions } from "./text_answer.ts";
 import { answeredCallsField, callsField, OpenCalls, readTools, toolsField } from "./tools.ts";
 
 const ROLES = ["system", "user", "assistant", "tool"] as const;
 
 const Message = z.object({
   role: z.enum(ROLES, wants(ROLES.map((role) => `"${role}"`).join(", "))).meta({
-    description: "Who speaks.",
+    description: "The role that speaks.",
   }),
   content: string("What is said."),
   thinking: string(
-    "The reasoning of an assistant's message that is sent back, where the template tells it.",
+    "The reasoning of an assistant's message that is sent back, where the template shows it.",
   ),
   images: refused(
-    "Not supported: absent or empty. In a tool's message they are told of, and not shown.",
+    "Not supported: absent or empty. In a tool's message they are named, and not shown.",
   ),
   tool_calls: callsField,
   tool_name: string("Which tool a tool's message is of."),
@@ -111,7 +111,13 @@ export function chatRoute(app: Hono<ServerEnv>, server: ServerContext): void {
           onReport: ends.onReport,
         });
         const generation = served.engine.generate(request);
-        return new TextAnswer(body.model ?? served.name, generation, said, at, told(served, body));
+        return new TextAnswer(
+          body.model ?? served.name,
+          generation,
+          said,
+          at,
+          textOptions(served, body),
+        );
       });
     },
   });
@@ -164,6 +170,6 @@ function readMessage(
 
 /** What a tool gave, with a note on its images. */
 function withImages(content: string, images: unknown): string {
-  const told = (Array.isArray(images) ? images : [images]).map(() => notShown({ kind: "image" }));
-  return [...content === "" ? [] : [content], ...told].join("\n");
+  const notes = (Array.isArray(images) ? images : [images]).map(() => notShown({ kind: "image" }));
+  return [...content === "" ? [] : [content], ...notes].join("\n");
 }

@@ -17,12 +17,12 @@ import { storeToChange, withoutFolder } from "./store_access.ts";
 const REFUSED = {
   files: "Files are not taken from clients: put them into the models directory, or pull a model.",
   adapters: "Adapters are not known here. Leave it out.",
-  license: "The license that a model's file tells is shown. Leave it out.",
+  license: "The license in a model's file is shown. Leave it out.",
   messages: "Leave it out, and send such messages with each request.",
   quantize: "Models are not quantised here: pull one that is.",
   quantization: "Models are not quantised here: pull one that is.",
   modelfile: "Send what is in it as from, system and parameters.",
-  path: "Paths are nobody's to open who sends a request. Send from, system and parameters.",
+  path: "Requests may not open paths. Send from, system and parameters.",
 } as const;
 
 /** The body of `POST /api/create`. */
@@ -34,7 +34,7 @@ export const CreateRequest = z.object({
     "Only as /api/show shows that of the model that it is made from, which changes nothing; others are refused.",
   ),
   parameters: object("Defaults of sampling, stop and num_ctx, by their names in a Modelfile."),
-  stream: boolean("Whether it is told how it goes, a line of JSON each; default true."),
+  stream: boolean("Whether progress is reported, a line of JSON each; default true."),
   ...Object.fromEntries(
     Object.keys(REFUSED).map((field) => [field, refused("Not supported: absent or empty.")]),
   ) as Record<keyof typeof REFUSED, ReturnType<typeof refused>>,

@@ -64,7 +64,7 @@ export const commonFields = {
       "that it does not name, unless it has additionalProperties.",
   }),
   logprobs: boolean("Whether the answer's tokens carry their log-probabilities."),
-  top_logprobs: integer(0, 20, "So many likeliest tokens in the place of each, with logprobs."),
+  top_logprobs: integer(0, 20, "So many likeliest tokens for each, with logprobs."),
   truncate: ignored("Whether a conversation that is too long is shortened; here it is refused."),
   shift: ignored("Whether the context is moved on when it is full; here the answer ends."),
 };
@@ -129,7 +129,7 @@ export const endFields = {
   load_duration: nanoseconds("What of that it waited for its model"),
   prompt_eval_count: z.int().min(0).meta({ description: "Tokens of the prompt." }),
   prompt_eval_duration: nanoseconds("How long the prompt took, the first token included"),
-  eval_count: z.int().min(0).meta({ description: "Tokens drawn, reasoning and end included." }),
+  eval_count: z.int().min(0).meta({ description: "Tokens sampled, reasoning and end included." }),
   eval_duration: nanoseconds("From the first token to the last"),
 };
 const END = z.strictObject(endFields);
@@ -160,7 +160,7 @@ export type Logprobs = z.output<typeof logprobsField.logprobs>;
 /** The field for reasoning, in both. */
 export const thinkingField = {
   thinking: z.string().optional().meta({
-    description: "The model's reasoning, where there is some and it is told apart.",
+    description: "The model's reasoning, where there is some and it is separate.",
   }),
 };
 

@@ -31,7 +31,7 @@ import {
 import { loadOrUnload } from "./load.ts";
 import { ownName } from "./names.ts";
 import { optionsRequest } from "./options.ts";
-import { type Said, TextAnswer, told } from "./text_answer.ts";
+import { type Said, TextAnswer, textOptions } from "./text_answer.ts";
 
 /** The body of `POST /api/generate`. */
 export const OllamaGenerateRequest = z.object({
@@ -86,7 +86,13 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
         const at = { arrived, served: performance.now() };
         const request = await requestOf(server, served, body, ends);
         const generation = served.engine.generate(await served.engine.ready(request));
-        return new TextAnswer(body.model ?? served.name, generation, said, at, told(served, body));
+        return new TextAnswer(
+          body.model ?? served.name,
+          generation,
+          said,
+          at,
+          textOptions(served, body),
+        );
       });
     },
   });

@@ -27,7 +27,7 @@ export const Options = z.object({
   num_predict: integer(
     -2,
     2 ** 31,
-    "Tokens drawn at most; -1, -2 and absent: as many as the context has room for.",
+    "Tokens sampled at most; -1, -2 and absent: as many as the context has room for.",
   ),
   num_ctx: integer(
     1,
@@ -37,7 +37,7 @@ export const Options = z.object({
   ),
   ...MACHINE,
 }, wants("an object")).nullish().meta({
-  description: "How tokens are drawn, and how many. What is absent is as the model's file says.",
+  description: "How tokens are sampled, and how many. What is absent is as the model's file says.",
 });
 
 /** What of a request says how its answer is made. */

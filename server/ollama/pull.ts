@@ -17,7 +17,7 @@ import { storeToChange, withoutFolder } from "./store_access.ts";
 /** The body of `POST /api/pull`. */
 export const PullRequest = z.object({
   ...namedModel,
-  stream: boolean("Whether it is told how the pull goes, a line of JSON each; default true."),
+  stream: boolean("Whether progress is reported, a line of JSON each; default true."),
   insecure: boolean("Not supported but for false."),
 }, wants("a JSON object")).meta({ id: "OllamaPullRequest" });
 
@@ -26,7 +26,7 @@ export const PullStatus = z.strictObject({
   status: z.string().meta({ description: "What is done; success in the last line." }),
   digest: z.string().regex(/^sha256:[0-9a-f]{64}$/).optional().meta({
     description:
-      "sha256: and 64 hexadecimal digits, which tell what is fetched from other things: those of its source's name.",
+      "sha256: and 64 hexadecimal digits, which identify what is fetched: those of its source's name.",
   }),
   total: z.int().min(0).optional().meta({ description: "Bytes in all, where that is known." }),
   completed: z.int().min(0).optional().meta({ description: "Bytes that are there." }),
@@ -117,21 +117,21 @@ async function pullQuietly(source: string, options: PullOptions): Promise<void> 
 
 /** How a pull goes, as JSON. Progress that a slow client has not read yet is replaced by the newest. */
 async function* progressOf(source: string, signal: AbortSignal): AsyncGenerator<string> {
-  const told: PullStatus[] = [{ status: "pulling manifest" }];
+  const reports: PullStatus[] = [{ status: "pulling manifest" }];
   let progress: PullStatus | undefined;
   let head: PullStatus = { status: "pulling" };
   let over = false;
   let wake = () => {};
-  const tell = (status: PullStatus) => {
-    told.push(status);
+  const report = (status: PullStatus) => {
+    reports.push(status);
     wake();
   };
   const work = pullQuietly(source, {
     signal,
-    onNote: (status) => tell({ status }),
+    onNote: (status) => report({ status }),
     onStart: ({ name, source, bytes }) => {
       head = { status: `pulling ${name}`, digest: digestOf(source), total: bytes, completed: 0 };
-      tell(head);
+      report(head);
     },
     onProgress: ({ doneBytes, totalBytes }) => {
       progress = { ...head, total: totalBytes ?? head.total, completed: doneBytes };
@@ -144,8 +144,8 @@ async function* progressOf(source: string, signal: AbortSignal): AsyncGenerator<
   });
   // It is awaited below, after all reports.
   done.catch(() => {});
-  while (!over || told.length > 0 || progress !== undefined) {
-    const next = told.shift() ?? progress;
+  while (!over || reports.length > 0 || progress !== undefined) {
+    const next = reports.shift() ?? progress;
     if (next === undefined) {
       await new Promise<void>((resolve) => wake = resolve);
       continue;

@@ -14,7 +14,7 @@ import { ownName } from "./names.ts";
 /** The body of `POST /api/show`. */
 export const ShowRequest = z.object({
   ...namedModel,
-  verbose: ignored("Whether lists are told too."),
+  verbose: ignored("Whether lists are shown too."),
 }, wants("a JSON object")).meta({ id: "OllamaShowRequest" });
 
 /** The answer of `POST /api/show`. */
@@ -26,7 +26,7 @@ export const Shown = z.strictObject({
   system: z.string().optional().meta({ description: "The system message that came with it." }),
   details: Details,
   model_info: z.record(z.string(), z.unknown()).meta({
-    description: "The metadata of its file; null in the place of lists.",
+    description: "The metadata of its file; null instead of lists.",
   }),
   capabilities: z.array(z.enum(["completion", "embedding", "insert", "thinking", "tools"])).meta({
     description:

@@ -15,7 +15,7 @@ const modelFields = {
   digest: z.string().regex(/^[0-9a-f]{64}$/).meta({
     description:
       "64 hexadecimal digits, the same as long as its file is: the file's SHA-256, where the model was pulled and " +
-      "its source told it; else that of the file's path, size and time.",
+      "its source gave it; else that of the file's path, size and time.",
   }),
   details: Details,
 };
@@ -28,7 +28,7 @@ export const Tags = z.strictObject({ models: z.array(Tag) }).meta({ id: "OllamaT
 const Running = z.strictObject({
   ...modelFields,
   expires_at: z.iso.datetime().meta({
-    description: "When it is unloaded if nobody uses it; in the year 9999: not by itself.",
+    description: "When it is unloaded if it stays unused; in the year 9999: not by itself.",
   }),
   size_vram: z.int().min(0).meta({ description: "What of it is on a GPU." }),
   context_length: z.int().min(1),

@@ -118,7 +118,7 @@ export interface ToldLogprobs {
 type LogprobList = NonNullable<Logprobs>;
 
 /** Which log-probabilities a request wants. */
-export function told(
+export function textOptions(
   { engine }: ServedModel,
   { logprobs, top_logprobs }: Pick<CommonFields, "logprobs" | "top_logprobs">,
 ): ToldLogprobs | undefined {

@@ -63,7 +63,7 @@ export const CompletionRequest = z.object({
   ...samplingFields,
   ...constraintFields,
   ...othersFields,
-  user: string("Who asks. Accepted, without effect."),
+  user: string("The end user. Accepted, without effect."),
 }, wants("a JSON object")).meta({ id: "CompletionRequest" });
 
 /** The checked body of `POST /v1/completions`. */

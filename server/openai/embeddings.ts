@@ -27,7 +27,7 @@ export const EmbeddingsRequest = z.object({
     description: "base64: each vector as the bytes of its 32-bit floats, little end first.",
   }),
   dimensions: dimensionsField,
-  user: ignored("Who asks."),
+  user: ignored("The end user."),
 }, wants("a JSON object")).meta({ id: "EmbeddingsRequest" });
 
 const Embedding = z.strictObject({

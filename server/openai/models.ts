@@ -29,7 +29,7 @@ export const ModelObject = z.strictObject({
   }),
   size_bytes: z.int().min(0).nullable().meta({ description: "Bytes of its file, where known." }),
   expires_in_seconds: z.number().nullable().meta({
-    description: "When it is unloaded if nobody uses it; null: not by itself, or somebody uses it.",
+    description: "When it is unloaded if it stays unused; null: not by itself, or it is in use.",
   }),
 }).meta({ id: "Model" });
 export type ModelObject = z.output<typeof ModelObject>;

@@ -17,9 +17,9 @@ const INSTEAD = {
   custom_token_bans: BANS,
   include_stop_str_in_output: "The answer ends before the stop string. Leave it out.",
   logits_processors: "Leave it out.",
-  prompt_logprobs: "/v1/completions tells them with echo and logprobs.",
-  return_token_ids: "/tokenize tells the tokens of a text. Leave it out.",
-  return_tokens_as_token_ids: "/tokenize tells the tokens of a text. Leave it out.",
+  prompt_logprobs: "/v1/completions returns them with echo and logprobs.",
+  return_token_ids: "/tokenize returns the tokens of a text. Leave it out.",
+  return_tokens_as_token_ids: "/tokenize returns the tokens of a text. Leave it out.",
   truncate_prompt_tokens: "Send fewer or shorter messages.",
   use_beam_search: "Tokens are sampled. Leave it out.",
 } as const;

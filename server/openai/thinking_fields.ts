@@ -17,13 +17,13 @@ export const thinkingFields = {
     type: string("enabled or disabled; others say nothing."),
     budget_tokens: tokens("The same as reasoning_budget."),
   }, wants("an object")).nullish().meta({
-    description: "Whether the model reasons, as GLM's, Kimi's and DeepSeek's APIs are told.",
+    description: "Whether the model reasons, as in GLM's, Kimi's and DeepSeek's APIs.",
   }),
   reasoning: z.looseObject({
     effort: string("The same as reasoning_effort."),
     enabled: boolean("Whether the model reasons."),
     max_tokens: tokens("The same as reasoning_budget."),
-  }, wants("an object")).nullish().meta({ description: "The same as OpenRouter is told it." }),
+  }, wants("an object")).nullish().meta({ description: "The same as in OpenRouter's API." }),
 };
 
 /** What a schema with {@link thinkingFields} and m40's own fields gives of them. */

@@ -45,7 +45,7 @@ export const constraintFields = {
       description:
         '{"type": "json_schema", "json_schema": {"schema": …}}: the answer is JSON that the schema accepts. ' +
         '{"type": "json_object"}: it is a JSON object, or with "schema" (llama.cpp) or "value" (Hugging Face) JSON ' +
-        'by that schema. {"type": "text"}: it is free. With "strict" beside a schema, one that no grammar can see to ' +
+        'by that schema. {"type": "text"}: it is free. With "strict" and a schema, one that no grammar can ensure ' +
         "is refused; else what it asks for beyond that is left to the model.",
     }),
   grammar: string(

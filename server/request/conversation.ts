@@ -27,7 +27,7 @@ export function chatFormat({ engine, name }: ServedModel): ChatFormat {
   throw new HttpError(
     400,
     "no_chat_template",
-    `The model "${name}" has no chat template, so it cannot be told a conversation. Start the server with ` +
+    `The model "${name}" has no chat template, so it cannot take a conversation. Start the server with ` +
       "--chat-template NAME (a built-in one) or FILE, or send a prompt to /v1/completions.",
     { param: "model" },
   );

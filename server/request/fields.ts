@@ -213,7 +213,7 @@ export const seed = () =>
     wants("an integer"),
   ).meta({ type: "integer" }).nullish().meta({
     description:
-      "The same seed draws the same tokens: an integer from -2^64 to 2^64, of which the low 64 bits count.",
+      "The same seed samples the same tokens: an integer from -2^64 to 2^64, of which the low 64 bits count.",
   });
 
 // Read by hand: a schema of unions would make an issue for each of a million wrong elements.
@@ -263,7 +263,7 @@ export const prompts = (most: number) =>
 export const streamOptions = () =>
   z.object({
     include_usage: boolean(
-      "Whether a last event tells the usage, and the others that they do not.",
+      "Whether a last event has the usage, and the others null.",
     ),
   }, wants("an object")).nullish().meta({ description: "How the answer is streamed." });
 

@@ -10,7 +10,7 @@ export interface Gap {
   /** What comes after it. */
   readonly after: string;
   /** What the gap's text begins with; default "". */
-  readonly begun?: string;
+  readonly started?: string;
   /** Whether special tokens in the texts are tokens. */
   readonly parseSpecial: boolean;
 }
@@ -31,7 +31,7 @@ export interface GapPrompt {
   readonly files: readonly Tokens[];
   readonly before: Tokens;
   readonly after: Tokens;
-  readonly begun: Tokens;
+  readonly started: Tokens;
   readonly fim: FimTokens;
 }
 
@@ -79,7 +79,7 @@ export async function encodeGap(
     files: encoded,
     before: typeof gap.before === "string" ? await encode(gap.before) : gap.before,
     after: await encode(gap.after),
-    begun: await encode(gap.begun ?? ""),
+    started: await encode(gap.started ?? ""),
     fim,
   };
 }
@@ -88,7 +88,7 @@ export async function encodeGap(
  * A prompt's tokens: other files, the text before the gap, the text after it, the start of the middle (the order PSM of
  * Bavarian et al., 2022).
  */
-export function gapTokens({ begin, files, before, after, begun, fim }: GapPrompt): number[] {
+export function gapTokens({ begin, files, before, after, started, fim }: GapPrompt): number[] {
   return [
     ...begin,
     ...files.flatMap((file) => Array.from(file)),
@@ -97,7 +97,7 @@ export function gapTokens({ begin, files, before, after, begun, fim }: GapPrompt
     fim.suffix,
     ...after,
     fim.middle,
-    ...begun,
+    ...started,
   ];
 }
 
@@ -107,7 +107,7 @@ export function gapTokens({ begin, files, before, after, begun, fim }: GapPrompt
  * three quarters of the room are kept, of the text after it a quarter.
  */
 export function shorten(prompt: GapPrompt, most: number): GapPrompt {
-  const room = Math.max(0, most - prompt.begin.length - prompt.begun.length - 3);
+  const room = Math.max(0, most - prompt.begin.length - prompt.started.length - 3);
   const quarter = Math.floor(room / 4);
   const afterLength = Math.min(
     prompt.after.length,

@@ -38,16 +38,16 @@ const BEFORE_USER: ReadonlySet<unknown> = new Set(["system", "developer"]);
 export async function markPrefix(c: Context<ServerEnv>, body: object): Promise<void> {
   const brought = c.req.header(PREFIX_HEADER);
   if (brought !== undefined && BROUGHT.test(brought)) return c.set("prefix", brought);
-  const beginning = promptBeginning(body);
-  if (beginning !== "") c.set("prefix", await prefixOf(beginning));
+  const prefix = promptPrefix(body);
+  if (prefix !== "") c.set("prefix", await prefixOf(prefix));
 }
 
 /** The name of a prefix: 16 hexadecimal digits of the SHA-256 of its UTF-8. */
-export async function prefixOf(beginning: string): Promise<string> {
-  if (beginning.length <= SHORT) {
-    return createHash("sha256").update(beginning).digest("hex").slice(0, 16);
+export async function prefixOf(prefix: string): Promise<string> {
+  if (prefix.length <= SHORT) {
+    return createHash("sha256").update(prefix).digest("hex").slice(0, 16);
   }
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(beginning));
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(prefix));
   return new Uint8Array(digest, 0, 8).toHex();
 }
 
@@ -58,7 +58,7 @@ export async function prefixOf(beginning: string): Promise<string> {
  *
  * @returns "" where nothing identifies the request.
  */
-export function promptBeginning(body: object): string {
+export function promptPrefix(body: object): string {
   const { system, instructions, messages, input, prompt, input_prefix } = body as Fields;
   const before = textOf(system) + textOf(instructions);
   if (Array.isArray(messages)) return before + conversationBeginning(messages);
@@ -71,14 +71,14 @@ type Fields = Partial<
 >;
 
 function conversationBeginning(messages: readonly unknown[]): string {
-  let beginning = "";
+  let prefix = "";
   for (const message of messages) {
     const { role, content } = (message ?? {}) as { role?: unknown; content?: unknown };
     if (role !== "user" && !BEFORE_USER.has(role)) continue;
-    beginning += textOf(content);
+    prefix += textOf(content);
     if (role === "user") break;
   }
-  return beginning;
+  return prefix;
 }
 
 /** A text, or the texts of parts; whatever else parts say (a mark for a cache, say) may change with every turn. */

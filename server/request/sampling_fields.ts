@@ -20,7 +20,7 @@ export const samplingFields = {
   top_k: number("Only so many of the likeliest tokens; 0 and -1 are no limit.", RANGES.top_k),
   min_p: number("Only tokens at least this times as likely as the likeliest.", RANGES.min_p),
   typical_p: number(
-    "Only the tokens whose surprise is nearest to the one expected, that reach this probability together; 1 is " +
+    "Only the tokens with the surprise nearest to the expected one that reach this probability together; 1 is " +
       "all.",
     RANGES.typical_p,
   ),
@@ -30,11 +30,11 @@ export const samplingFields = {
   ),
   repeat_penalty: number("llama.cpp's name of repetition_penalty.", RANGES.repetition_penalty),
   frequency_penalty: number(
-    "Taken from a token's logit for each time that it was drawn.",
+    "Subtracted from a token's logit for each time that it was sampled.",
     RANGES.frequency_penalty,
   ),
   presence_penalty: number(
-    "Taken from the logits of tokens that were drawn.",
+    "Subtracted from the logits of tokens that were sampled.",
     RANGES.presence_penalty,
   ),
   repeat_last_n: number(

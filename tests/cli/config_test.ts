@@ -14,7 +14,7 @@ function complaint(text: string): string {
   return error.message;
 }
 
-Deno.test("a configuration is read: options by their names on the command line, models, aliases, paths beside it", () => {
+Deno.test("a configuration is read: options by their names on the command line, models, aliases, paths next to it", () => {
   const { server, models, aliases } = parseConfig(
     `
     [server]
@@ -185,7 +185,7 @@ temperature = 0
 gpt-4 = "small"
 `;
 
-Deno.test("m40 serve: a ctx in m40.toml that cannot be had is said at the start, not to a client", async () => {
+Deno.test("m40 serve: a ctx in m40.toml that is impossible is reported at the start, not to a client", async () => {
   await using home = await Home.make();
   const path = join(home.path, "m40.toml");
   const large =
@@ -247,7 +247,7 @@ Deno.test("m40 serve: takes m40.toml from where it is looked for; the command li
   const said = await server.end();
   assertMatch(
     said,
-    /Unloaded small: nobody used it\n[^]*Loaded +other \(llama 138K F32\).*\nClosed\.\n$/,
+    /Unloaded small: it was unused\n[^]*Loaded +other \(llama 138K F32\).*\nClosed\.\n$/,
   );
 });
 
@@ -269,7 +269,7 @@ Deno.test("m40 serve: only = true serves the models of the file alone", async ()
   await server.end();
 });
 
-Deno.test("m40 serve: a damaged model is told by its name, to clients without its folder, and costs no other", async () => {
+Deno.test("m40 serve: a damaged model is reported by its name, to clients without its folder, and costs no other", async () => {
   await using home = await Home.make();
   await Deno.copyFile(TINY, join(home.models, "tiny.gguf"));
   await Deno.writeTextFile(join(home.models, "bad.gguf"), "GGUF, but no more");

@@ -20,7 +20,7 @@ const HOMELESS = {
   XDG_STATE_HOME: "",
 };
 
-Deno.test("without HOME m40 list has the built-in model, and a missing model is told what to set", async () => {
+Deno.test("without HOME m40 list has the built-in model, and a missing model's error says what to set", async () => {
   await using home = await Home.make();
   const listed = await m40(home, ["list", "--json"], { env: HOMELESS });
   assertEquals(listed.code, 0);
@@ -73,7 +73,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "on a dumb terminal progress comes in lines, and nothing is drawn over or coloured " +
+  name: "on a dumb terminal progress comes in lines, and nothing is overwritten or coloured " +
     "(ignored where `script` is not)",
   ignore: !hasScript,
   async fn() {

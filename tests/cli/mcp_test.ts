@@ -38,7 +38,7 @@ async function prepare(
   return { home, words, [Symbol.asyncDispose]: () => home[Symbol.asyncDispose]() };
 }
 
-Deno.test("m40 run --mcp: a call that is allowed is made, its result given back, and the answer told alone", async () => {
+Deno.test("m40 run --mcp: a call that is allowed is made, its result given back, and the answer alone shown", async () => {
   await using at = await prepare({
     it: hostile("none"),
     weather: exampleProgram("mcpServerOutputSchema"),
@@ -59,11 +59,11 @@ Deno.test("m40 run --mcp: a call that is allowed is made, its result given back,
   );
 });
 
-Deno.test("m40 run --mcp: without a terminal a call that is not allowed is refused, and the model told", async () => {
+Deno.test("m40 run --mcp: without a terminal a call that is not allowed is refused, and the model gets the refusal", async () => {
   await using at = await prepare({ it: hostile("none") });
   const { stdout, stderr, code } = await m40(at.home, [...at.words, "Hello?"]);
   assertEquals([stdout, code], ["I look it up.\nI do without.", 0], stderr);
-  assertStringIncludes(stderr, "nobody can be asked: it was not called.");
+  assertStringIncludes(stderr, "there is no terminal to ask on: it was not called.");
 });
 
 Deno.test("m40 run --mcp: hostile servers and one that ends within a call cost an answer nothing but the call", async () => {

@@ -58,7 +58,7 @@ function askLong(url: string, tokens: number): Promise<Response> {
   });
 }
 
-Deno.test("m40 serve drains when nobody reads its output any more: the answer that runs is whole, the exit code 0", async () => {
+Deno.test("m40 serve drains when its output has no reader any more: the answer that runs is whole, the exit code 0", async () => {
   await using home = await Home.make();
   const path = await home.longModel();
   const child = startM40(home, ["serve", "--port", "0", "--model", path, "--ctx", "20000"]);
@@ -76,7 +76,7 @@ Deno.test("m40 serve drains when nobody reads its output any more: the answer th
   assertEquals((await child.status).code, 0);
 });
 
-Deno.test("m40 serve answers and ends although the pipe of its output is full and nobody reads it", async () => {
+Deno.test("m40 serve answers and ends although the pipe of its output is full and has no reader", async () => {
   await using home = await Home.make();
   const port = freePort();
   const child = startWithOutput(home, "full", [

@@ -3,7 +3,7 @@ import { Home, m40 } from "../fixtures/cli_program.ts";
 import { startModels } from "../fixtures/server_models_fixture.ts";
 import { MODEL, NO_END, openRequest, startServer, until } from "../fixtures/server_fixture.ts";
 
-Deno.test("m40 ps: a table of those who run and wait, and a line that sums up", async () => {
+Deno.test("m40 ps: a table of running and waiting requests, and a line that sums up", async () => {
   await using home = await Home.make();
   await using server = await startServer({ contextLength: 65_536 });
   const port = ["--port", String(server.port)];
@@ -85,8 +85,8 @@ Deno.test("m40 ps: says what to do where no server is, where a key is wanted, an
   await using foreign = await startServer({ app: { apiKey: "clé 鍵 voilà" } });
   const ask = ["ps", "--port", String(foreign.port)];
   for (const key of ["clé 鍵 voilà", " clé 鍵 voilà "]) {
-    const told = await m40(home, [...ask, "--api-key", key]);
-    assertEquals([told.code, told.stderr], [0, ""]);
+    const answered = await m40(home, [...ask, "--api-key", key]);
+    assertEquals([answered.code, answered.stderr], [0, ""]);
     assertEquals((await m40(home, ask, { env: { M40_API_KEY: key } })).code, 0);
   }
   assertMatch((await m40(home, [...ask, "--api-key", "clé 鍵 voila"])).stderr, /wants its API key/);

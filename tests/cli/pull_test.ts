@@ -68,7 +68,7 @@ Deno.test("m40 pull --list shows every alias; without a name the command is not 
   assertMatch(unknown.stderr, /no alias "mistrall"\. Did you mean mistral, /);
 });
 
-Deno.test("a model that is not there is fetched with --pull, else it is said how; later nobody is asked", async () => {
+Deno.test("a model that is not there is fetched with --pull, else the error says how; later no server is asked", async () => {
   await using home = await Home.make();
   const prompt = ["--raw", "--max-tokens", "3", "--temperature", "0", "a"];
   let env: Record<string, string>;
@@ -135,7 +135,7 @@ Deno.test("m40 pull goes on after Ctrl-C where it was, and two at once do not di
   const { code, stdout } = await m40(home, args, { env: server.env });
   assertEquals(code, 0);
   const [, first] = stdout.split("\n").map((line) => line && JSON.parse(line));
-  assertLess(100_000, first.done_bytes, "it began anew");
+  assertLess(100_000, first.done_bytes, "it started again");
   assertEquals(await Deno.readFile(join(home.models, "Big:Q8_0.gguf")), sized.bytes);
 });
 

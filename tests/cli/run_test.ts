@@ -14,7 +14,7 @@ const sampled = ["--max-tokens", "40"];
 /** A prompt that the tiny model continues without end, at temperature 0. */
 const ENDLESS = ["--temperature", "0", "hello world"];
 
-Deno.test("m40 run: the same seed draws the same text, another seed another", async () => {
+Deno.test("m40 run: the same seed samples the same text, another seed another", async () => {
   await using home = await Home.make();
   const [one, again, other] = await Promise.all(
     ["5", "5", "6"].map((seed) => m40(home, ["run", TINY, ...sampled, "--seed", seed, "A tale"])),

@@ -8,9 +8,9 @@ import {
 
 const MIB = 2 ** 20;
 
-Deno.test("progress: a time is told in its two largest units", () => {
-  const told = [0, 0.2, 59, 60, 61.5, 3600, 7850, 90000, 1e9, NaN, Infinity].map(formatDuration);
-  assertEquals(told, [
+Deno.test("progress: a time is shown in its two largest units", () => {
+  const shown = [0, 0.2, 59, 60, 61.5, 3600, 7850, 90000, 1e9, NaN, Infinity].map(formatDuration);
+  assertEquals(shown, [
     ...["0 s", "1 s", "59 s", "1 min", "1 min 2 s", "1 h", "2 h 10 min", "1 d 1 h"],
     ...["more than 100 d", "more than 100 d", "more than 100 d"],
   ]);
@@ -26,10 +26,10 @@ Deno.test("progress: the rate is that of the last seconds, and of nothing that w
   for (let ms = 20_010; ms <= 40_000; ms += 10) rate.add(ms, 520 * MIB + (ms - 20_000) * 3000);
   assertEquals(Math.round(rate.bytesPerSecond! / 1e4), 300);
   rate.add(40_100, 0);
-  assertEquals(rate.bytesPerSecond, undefined, "begun anew");
+  assertEquals(rate.bytesPerSecond, undefined, "started again");
 });
 
-Deno.test("progress: what is known is told, and no more", () => {
+Deno.test("progress: what is known is shown, and no more", () => {
   assertEquals(describeTransfer(MIB, undefined, undefined), "1.0 MiB");
   assertEquals(describeTransfer(MIB, 4 * MIB, MIB), "1.0 MiB of 4.0 MiB, 1.0 MiB/s, 3 s left");
   assertEquals(describeTransfer(MIB, 4 * MIB, 0), "1.0 MiB of 4.0 MiB, 0 B/s");

@@ -173,8 +173,8 @@ async function codex(): Promise<Run | undefined> {
           stdin: "null",
         },
       ).output();
-      const [said, told] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-      if (code !== 0 || !said.includes("It is sunny.")) return said + told;
+      const [said, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+      if (code !== 0 || !said.includes("It is sunny.")) return said + errors;
     }
     return undefined;
   };

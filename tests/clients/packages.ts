@@ -45,7 +45,7 @@ async function copy(from: string, to: string): Promise<void> {
 
 /** Says why a client is not run. */
 export function skipped(what: string, why: string): undefined {
-  console.log(`skipped: ${what} cannot be had: ${why.trim().slice(-300)}`);
+  console.log(`skipped: ${what} is not available: ${why.trim().slice(-300)}`);
 }
 
 /** A folder that is gone with this process. */

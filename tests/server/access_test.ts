@@ -118,7 +118,7 @@ Deno.test("without a key no name is answered that a stranger could lead to the s
   }
 });
 
-Deno.test("names that a server is told are answered, on a loopback address too; with a key any is elsewhere", async () => {
+Deno.test("names that a server is given are answered, on a loopback address too; with a key any is elsewhere", async () => {
   for (const hostname of ["0.0.0.0", "127.0.0.1"]) {
     const app = { hostname, allowedHosts: ["gpu.example.com"] };
     await using server = await startServer({ app });

@@ -273,7 +273,7 @@ function* withoutEach(value: unknown): Generator<{ left: unknown; out: string }>
   }
 }
 
-Deno.test("a field that is missing is told of in the server's words, whichever it is and in whichever dialect", () => {
+Deno.test("a missing field gets the server's own error, whichever it is and in whichever dialect", () => {
   let missed = 0;
   for (const { path, body } of OPERATIONS) {
     if (body === undefined) continue;
@@ -318,7 +318,7 @@ Deno.test("--cors: a preflight of an allowed origin is granted without a key, of
   assertEquals(other.headers.get("access-control-allow-origin"), null);
 });
 
-Deno.test("--cors: answers, streams and errors carry the headers; a key is needed as ever", async () => {
+Deno.test("--cors: answers, streams and errors carry the headers; a key is still needed", async () => {
   await using server = await startServer({ app: { apiKey: "k", corsOrigins: [PAGE, "http://b"] } });
   const key = "Authorization: Bearer k\r\n";
   const body = JSON.stringify({ prompt: "Hello", max_tokens: 2, stream: true });

@@ -16,7 +16,7 @@ Deno.test("a body of too many values, members or numbers is refused with what is
     [list(20_000, "12345678901234567890"), /more than 16384 numbers/],
     [
       `[${list(300_000, "1")},12345678901234567890]`,
-      /more than 200000 values beside such a number/,
+      /more than 200000 values next to such a number/,
     ],
     [`${"[".repeat(20_000)}1${"]".repeat(20_000)}`, /nested more than 1000 deep/],
   ];

@@ -149,7 +149,7 @@ Deno.test("roles, names, absent content, refusals and tool messages of text reac
   assertMatch(error.message, /the last/, "the template's own words");
 });
 
-Deno.test("a model without a template is told so, and what to do", async () => {
+Deno.test("the error of a model without a template says so, and what to do", async () => {
   await using server = await startServer();
   const error = await readError(await server.post(CHAT, { messages: HELLO }), 400);
   assertEquals([error.code, error.param], ["no_chat_template", "model"]);
@@ -186,7 +186,7 @@ Deno.test("a client that leaves frees the engine: in a chat's stream, and before
   for (const stream of [true, false]) {
     const body = { messages: HELLO, max_tokens: 60_000, ...NO_END, stream };
     using connection = await openRequest(server.port, CHAT, body);
-    await until("the answer is drawn", () => server.engine.slots()[0]?.generatedTokens > 3);
+    await until("the answer is sampled", () => server.engine.slots()[0]?.generatedTokens > 3);
     if (stream) await connection.read(new Uint8Array(1000));
     connection.close();
     await until("the engine is free", () => server.engine.status().running === 0);
@@ -208,7 +208,7 @@ Deno.test("a client that leaves while its template runs starts no generation", a
   assertEquals(server.engine.status().generatedTokens, 1);
 });
 
-Deno.test("a chat's deadline is 504, or an event after what was drawn", async () => {
+Deno.test("a chat's deadline is 504, or an event after what was sampled", async () => {
   await using server = await startChat({ contextLength: 65_536, app: { timeoutMs: 400 } });
   // The template's thread is there, so that the deadline passes while tokens are sampled.
   await server.engine.chat!.prompt({ messages: [{ role: "user", content: "Hello" }] });

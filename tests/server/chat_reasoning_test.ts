@@ -13,7 +13,7 @@ import { NO_END, openRequest, readError, until } from "../fixtures/server_fixtur
 /** Has the template open a reasoning block in the prompt. */
 const THINKING = { chat_template_kwargs: { enable_thinking: true }, max_tokens: 24 };
 
-Deno.test("reasoning is told apart from content, whole and streamed, and the usage counts it", async () => {
+Deno.test("reasoning is separated from content, whole and streamed, and the usage counts it", async () => {
   await using server = await startChat();
   const body = { ...THINKING, reasoning_budget: 5 };
   const { choices: [{ message, finish_reason }], usage } = await chat(server, body);
@@ -70,7 +70,7 @@ Deno.test("a budget of 0 ends reasoning at once; -1 is no limit, whatever the se
   assertEquals(await reasoned({ thinking_token_budget: 8 }), both, "vLLM's name of it");
 });
 
-Deno.test("reasoning_effort is told in the template's words; none is no reasoning, unless more is said", async () => {
+Deno.test("reasoning_effort reaches the template in its words; none is no reasoning, unless more is said", async () => {
   const template = "{% for m in messages %}{{ m.content }}{% endfor %}" +
     "[{{ reasoning_effort }}|{{ enable_thinking }}|{{ thinking }}]" +
     "{% if enable_thinking is not defined or enable_thinking or thinking %}<think>{% endif %}";
@@ -89,7 +89,7 @@ Deno.test("reasoning_effort is told in the template's words; none is no reasonin
   assertEquals(await prompt("none", { enable_thinking: true }), "Hello[|True|]<think>");
   assertEquals(await prompt("xhigh", { reasoning_effort: "xhigh" }), "Hello[xhigh||]<think>");
 
-  const told = async (more: Record<string, unknown>) =>
+  const rendered = async (more: Record<string, unknown>) =>
     (await (await server.post("/apply-template", { messages: HELLO, ...more })).json()).prompt;
   const offs = [
     { enable_thinking: false },
@@ -98,17 +98,17 @@ Deno.test("reasoning_effort is told in the template's words; none is no reasonin
     { reasoning: { effort: "none" } },
   ];
   for (const off of offs) {
-    assertEquals(await told(off), "Hello[|False|False]", JSON.stringify(off));
+    assertEquals(await rendered(off), "Hello[|False|False]", JSON.stringify(off));
     const kwargs = { chat_template_kwargs: { enable_thinking: true } };
-    assertMatch(await told({ ...off, ...kwargs }), /\|True\|.*<think>$/);
+    assertMatch(await rendered({ ...off, ...kwargs }), /\|True\|.*<think>$/);
   }
   for (const on of [{ enable_thinking: true }, { thinking: { type: "enabled" } }]) {
-    assertEquals(await told(on), "Hello[|True|True]<think>");
+    assertEquals(await rendered(on), "Hello[|True|True]<think>");
   }
-  assertEquals(await told({ reasoning: { effort: "high" } }), "Hello[high||]<think>");
+  assertEquals(await rendered({ reasoning: { effort: "high" } }), "Hello[high||]<think>");
   const both = { reasoning_effort: "low", reasoning: { effort: "high" } };
-  assertEquals(await told(both), "Hello[low||]<think>");
-  assertEquals(await told({ thinking: { type: "auto" }, reasoning: null }), "Hello[||]<think>");
+  assertEquals(await rendered(both), "Hello[low||]<think>");
+  assertEquals(await rendered({ thinking: { type: "auto" }, reasoning: null }), "Hello[||]<think>");
   for (const wrong of [{ enable_thinking: "no" }, { thinking: true }, { reasoning: "high" }]) {
     const refused = await server.post(CHAT, { messages: HELLO, ...wrong });
     assertEquals((await readError(refused, 400)).param, Object.keys(wrong)[0]);

@@ -91,16 +91,16 @@ Deno.test("include_usage gives a chat's usage in an event of its own, and null b
 
 Deno.test("n gives choices in order, the first as without n, alike when streamed", async () => {
   await using server = await startChat();
-  const drawn = { seed: 5, temperature: 1.5, max_tokens: 8 };
-  const one = await chat(server, drawn);
-  const three = await chat(server, { ...drawn, n: 3 });
+  const sampled = { seed: 5, temperature: 1.5, max_tokens: 8 };
+  const one = await chat(server, sampled);
+  const three = await chat(server, { ...sampled, n: 3 });
   const texts = three.choices.map(({ message }) => message.content);
   assertEquals(three.choices.map(({ index }) => index), [0, 1, 2]);
   assertEquals(texts[0], one.choices[0].message.content);
   assertEquals(new Set(texts).size, 3);
   assertEquals(three.usage.prompt_tokens, one.usage.prompt_tokens, "the prompt counts once");
   assertEquals(three.usage.completion_tokens, 24);
-  const all = await chatEvents(server, { ...drawn, n: 3 });
+  const all = await chatEvents(server, { ...sampled, n: 3 });
   for (const index of [0, 1, 2]) {
     assertEquals(joined(all, index).content, texts[index]);
     assertEquals(joined(all, index).finishes, ["length"]);
@@ -212,7 +212,7 @@ Deno.test("a conversation that grows is found in the prefix cache, and the usage
   assertEquals(all.at(-1)!.usage!.prompt_tokens_details, { cached_tokens });
 });
 
-Deno.test("a null counts as absent in a chat, and fields without effect are let pass", async () => {
+Deno.test("a null counts as absent in a chat, and fields without effect are accepted", async () => {
   await using server = await startChat();
   const [{ message }] = (await chat(server, {})).choices;
   const nulls = "model max_completion_tokens n logprobs top_logprobs stream stream_options top_p " +
@@ -270,7 +270,7 @@ Deno.test("a byte-level model chats; what its users write never is a control tok
   assert(got > plain - hello + special.length + 2, `${got} tokens`);
 });
 
-Deno.test("no parts beside calls, and no likeliest tokens without log-probabilities, are nothing", async () => {
+Deno.test("no parts next to calls, and no likeliest tokens without log-probabilities, are nothing", async () => {
   await using server = await startChat();
   const called = { id: "a", type: "function", function: { name: "f", arguments: "{}" } };
   const result = { role: "tool", tool_call_id: "a", content: "Yes" };

@@ -42,11 +42,11 @@ Deno.test("best_of gives the n candidates with the highest mean log-probability,
     const best = await complete(server, { ...body, n: 2, best_of: 7 });
     assertEquals(best.choices.map(({ text }) => text), wanted);
     assertEquals(best.choices.map(({ index }) => index), wanted.map((_, index) => index));
-    assertEquals(best.choices[0].logprobs, null, "they are told to who asks for them");
+    assertEquals(best.choices[0].logprobs, null, "they are for requests that ask for them");
     assertEquals(best.usage, all.usage, "what candidates took counts, chosen or not");
-    const told = await complete(server, { ...body, n: 2, best_of: 7, logprobs: 1 });
-    assertEquals(told.choices.map(({ text }) => text), wanted);
-    assert(told.choices[0].logprobs !== null);
+    const withLogprobs = await complete(server, { ...body, n: 2, best_of: 7, logprobs: 1 });
+    assertEquals(withLogprobs.choices.map(({ text }) => text), wanted);
+    assert(withLogprobs.choices[0].logprobs !== null);
   }
 });
 
@@ -203,7 +203,7 @@ Deno.test("a deadline ends the scoring of a prompt, and a drain does", async () 
   assertEquals((await readError(await soon("its end", answer), 503)).code, "cancelled");
 });
 
-Deno.test("a prompt is scored where the KV cache is full and places are taken: it waits, and others go on", async () => {
+Deno.test("a prompt is scored where the KV cache is full and slots are taken: it waits, and others go on", async () => {
   await using server = await startServer({ engine: { parallel: 2, kvBlocks: 5 } });
   const prompt = promptOf(60);
   const asked = { prompt, max_tokens: 4, logprobs: 0, echo: true, ...NO_END };

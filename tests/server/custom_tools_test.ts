@@ -45,7 +45,7 @@ Deno.test("a custom tool's call has its text as its input, whole and streamed al
   assert(inputs.length > 0);
 });
 
-Deno.test("a custom tool beside functions, and its call in a history, are what one text is to the model", async () => {
+Deno.test("a custom tool next to functions, and its call in a history, are what one text is to the model", async () => {
   await using server = await startTools();
   const promptOf = async (body: object) => {
     const response = await server.post("/apply-template", body);

@@ -32,7 +32,7 @@ for (const path of ["/v1/completions", "/v1/generate"]) {
   });
 }
 
-Deno.test("a request whose deadline passes in the queue is told so, and gives up its place", async () => {
+Deno.test("a request whose deadline passes in the queue gets an error, and leaves the queue", async () => {
   await using server = await startServer({ ...LONG, app: { timeoutMs: 300 } });
   const first = server.engine.generate({
     prompt: "Hello",
@@ -52,7 +52,7 @@ Deno.test("a request whose deadline passes in the queue is told so, and gives up
   first.cancel();
 });
 
-Deno.test("whoever makes a prompt first is told the whole time that there was, in every dialect", async () => {
+Deno.test("a deadline error names the whole time also where a prompt is made first, in every dialect", async () => {
   // It takes a while, so that less is left for the tokens.
   const slow = "{% for a in range(10000) %}{% endfor %}{{ messages[0].content }}";
   await using server = await startChat({ ...LONG, app: { timeoutMs: 300 } }, slow);
@@ -74,7 +74,7 @@ Deno.test("whoever makes a prompt first is told the whole time that there was, i
   }
 });
 
-Deno.test("a deadline counts from when the request says, and its error tells the whole of it", async () => {
+Deno.test("a deadline counts from when the request says, and its error names the whole of it", async () => {
   const path = new URL("../data/golden/llama.gguf", import.meta.url).pathname;
   const engine = await Engine.load(path, { device: "cpu", threads: 1 });
   const limits = { timeoutMs: 600_000, timeoutFrom: performance.now() - 600_000 };
@@ -95,7 +95,7 @@ Deno.test("a deadline counts from when the request says, and its error tells the
   await engine.close();
 });
 
-Deno.test("the engine's deadline ends a generation with what was drawn before, and frees its pages", async () => {
+Deno.test("the engine's deadline ends a generation with what was sampled before, and frees its KV blocks", async () => {
   const path = new URL("../data/golden/llama.gguf", import.meta.url).pathname;
   const engine = await Engine.load(path, { device: "cpu", threads: 1 });
   const reports: GenerationReport[] = [];

@@ -33,7 +33,7 @@ async function health(port: number): Promise<void> {
 for (const args of [[], ["--max-connections", "1000"]]) {
   const how = args.length === 0 ? "few descriptors" : "more connections than descriptors";
   Deno.test(
-    `m40 serve with ${how}: 105 silent clients keep nobody from being served`,
+    `m40 serve with ${how}: 105 silent clients do not block others`,
     { ignore },
     async () => {
       await using home = await Home.make();
@@ -66,7 +66,7 @@ for (const args of [[], ["--max-connections", "1000"]]) {
 }
 
 Deno.test(
-  "m40 serve whose listener is lost ends with an error, and does not live on refusing everyone",
+  "m40 serve with a lost listener ends with an error, and does not live on refusing everyone",
   { ignore },
   async () => {
     await using home = await Home.make();
@@ -80,7 +80,7 @@ Deno.test(
     server.child.kill("SIGUSR1");
     assertEquals((await soon("the end", server.child.status)).code, 1);
     const text = await client.rest();
-    assert(text.includes('"code":"cancelled"'), "the client of the running answer is told");
+    assert(text.includes('"code":"cancelled"'), "the client of the running answer gets an error");
     assertMatch(await server.errors, /^error: .*cannot accept connections any more.*\n$/);
     assert(!(await server.output.rest()).includes("Closed."));
   },

@@ -32,14 +32,14 @@ for (const path of ["/v1/completions", "/v1/generate"]) {
       assertEquals(response.status, 200, await response.text());
     });
 
-    Deno.test(`a client that leaves gives up its place in the queue: ${path}, stream: ${stream}`, async () => {
+    Deno.test(`a client that leaves the server leaves the queue: ${path}, stream: ${stream}`, async () => {
       await using server = await startServer(LONG);
       const first = await openRequest(server.port, path, { ...ENDLESS, stream: true });
       await until("the first runs", () => server.engine.status().running === 1);
       const second = await openRequest(server.port, path, { ...ENDLESS, stream });
       await until("the second waits", () => server.engine.status().waiting === 1);
       second.close();
-      await until("nobody waits", () => server.engine.status().waiting === 0);
+      await until("no request waits", () => server.engine.status().waiting === 0);
       assertEquals(server.engine.status().running, 1, "the first goes on");
       first.close();
       await until("the engine is free", () => idle(server));
@@ -89,7 +89,7 @@ Deno.test("a full queue is answered with 429 and Retry-After, and nothing is lef
     assertEquals(error.code, "queue_full");
   }
   clients.pop()!.close();
-  await until("a place is free", () => server.engine.status().waiting === 1);
+  await until("a slot is free", () => server.engine.status().waiting === 1);
   // Two choices, one place: none of them stays.
   await readError(await server.post("/v1/completions", { ...ENDLESS, n: 2 }), 429);
   assertEquals(server.engine.status().waiting, 1);
@@ -97,7 +97,7 @@ Deno.test("a full queue is answered with 429 and Retry-After, and nothing is lef
   await until("the engine is free", () => idle(server));
 });
 
-Deno.test("a client that does not read holds nobody up, and leaves nothing behind", async () => {
+Deno.test("a client that does not read blocks no other, and leaves nothing behind", async () => {
   await using server = await startServer(LONG);
   // More than the buffers between server and client hold.
   const body = { ...ENDLESS, max_tokens: 1000, n: 8, logprobs: 5, stream: true };
@@ -120,7 +120,7 @@ Deno.test("a server that ends lets short answers finish", async () => {
   await server.finished;
 });
 
-Deno.test("a server that ends tells clients of long answers, and then ends", async () => {
+Deno.test("a server that ends notifies clients of long answers, and then ends", async () => {
   await using server = await startServer({ ...LONG, drainMs: 50 });
   const streamed = server.post("/v1/completions", { ...ENDLESS, stream: true });
   // Requests that are sent together may arrive in any order.

@@ -41,7 +41,7 @@ async function get(url: string): Promise<[number, { status: string }]> {
   return [response.status, await response.json()];
 }
 
-Deno.test("m40 serve: told to end, it finishes what runs, says that it drains, takes nothing new, exits with 0", async () => {
+Deno.test("m40 serve: asked to end, it finishes what runs, says that it drains, takes nothing new, exits with 0", async () => {
   await using home = await Home.make();
   const { child, output, errors, url, stream } = await startStream(home, TOKENS, []);
   assertEquals((await get(`${url}/ready`))[0], 200);
@@ -126,7 +126,7 @@ Deno.test("m40 serve: a second SIGTERM ends it at once, whatever runs", async ()
   assertEquals(await errors, "");
 });
 
-Deno.test("a server that drains closes the connections of those whom it refuses, and answers all else", async () => {
+Deno.test("a server that drains closes the connections of refused clients, and answers all else", async () => {
   await using server = await startServer({ contextLength: 65_536, drainMs: 60_000 });
   const body = { prompt: "Hello", max_tokens: 60_000, ...NO_END, stream: true };
   const client = await openRequest(server.port, "/v1/completions", body);

@@ -66,7 +66,7 @@ Deno.test("OpenAI's client, which asks for base64 by itself, gets the vectors", 
   first.forEach((value, i) => assertAlmostEquals(data[0].embedding[i], value, 1e-6));
 });
 
-Deno.test("Ollama's embed cuts what is too long unless it is told not to; OpenAI's refuses it", async () => {
+Deno.test("Ollama's embed cuts what is too long unless asked not to; OpenAI's refuses it", async () => {
   await using server = await startServer();
   const long = "word ".repeat(server.engine.contextTokens);
   assertEquals(

@@ -75,7 +75,7 @@ Deno.test("a client that hangs up on several answers before they begin leaves no
   assertEquals(server.engine.status().usedKvBlocks, 0);
 });
 
-Deno.test("a request that needs pages which somebody else holds waits, and the server answers meanwhile", async () => {
+Deno.test("a request that needs KV blocks of another waits, and the server answers meanwhile", async () => {
   await using server = await startServer({ engine: { ...ENGINE, kvBlocks: 4 } });
   const evaluation = server.engine.evaluate(promptOf(100));
   await evaluation.next();

@@ -63,7 +63,7 @@ Deno.test("a chat is held to its grammar, streamed and not, with log-probabiliti
   }
 });
 
-Deno.test("response_format json_object gives the beginning of a JSON object, and all of one where there is room", async () => {
+Deno.test("response_format json_object gives a prefix of a JSON object, and all of one where there is room", async () => {
   await using server = await startChat({ engine: { parallel: 4 } });
   let complete = 0;
   for (let seed = 0; seed < 12; seed++) {

@@ -58,7 +58,7 @@ Deno.test("a client that leaves while its stream waits for its turn is noticed, 
   await second.until(/\r\n\r\n$/);
   assertEquals(server.engine.status().waiting, 1);
   second.close();
-  await until("nobody waits", () => server.engine.status().waiting === 0);
+  await until("no request waits", () => server.engine.status().waiting === 0);
   first.close();
   await until("the engine is free", () => idle(server));
 });
@@ -116,7 +116,7 @@ Deno.test("a request of HTTP/1.0 is answered without interim answers, which it d
   assertMatch(await client.rest(), /^HTTP\/1\.0 200 OK\r\n[^]*"completion_tokens":1500/);
 });
 
-Deno.test("a client that ends inside its request is told what is missing", async () => {
+Deno.test("a client that ends inside its request gets an error that says what is missing", async () => {
   await using server = await startServer();
   const whole = rawPost("/v1/generate", SECOND);
   for (
@@ -134,7 +134,7 @@ Deno.test("a client that ends inside its request is told what is missing", async
   assertEquals(await silent.rest(), "");
 });
 
-Deno.test("a connection that is reset in the middle ends what it asked for, and nobody else's", async () => {
+Deno.test("a connection that is reset in the middle ends its own requests alone", async () => {
   await using server = await startServer({ ...LONG, engine: { parallel: 2 } });
   using other = await RawClient.connect(server.port, rawPost("/v1/generate", SECOND));
   // What a client has not read when it closes makes its system send a reset.

@@ -168,7 +168,7 @@ Deno.test("ollama: arguments that are a text, a list or nothing", async () => {
   }
 });
 
-Deno.test("later system messages are told of in the user's words, alike in all dialects", async () => {
+Deno.test("later system messages become what the user says, alike in all dialects", async () => {
   await using server = await startChat({}, TEMPLATE);
   const said = (role: string, content: string) => ({ role, content });
   const turns = [said("user", "A"), said("assistant", "B"), said("system", "L"), said("user", "C")];
@@ -245,7 +245,7 @@ Deno.test("anthropic: a result of another call, and a second one of the same, ar
   assertStringIncludes(await promptOf(server, { messages }), "tool:R|tool:S|tool:T|");
 });
 
-Deno.test("anthropic: what its own tools left in a conversation is shown by its texts, or told of", async () => {
+Deno.test("anthropic: what its own tools left in a conversation is shown by its texts, or named", async () => {
   await using server = await startChat({}, TEMPLATE);
   const blocks: readonly [block: object, shown: string][] = [
     [
@@ -346,7 +346,7 @@ Deno.test("anthropic: what its own tools left in a conversation is shown by its 
   await image.body?.cancel();
 });
 
-Deno.test("responses: what OpenAI's own tools left in a conversation is shown by its texts, or told of", async () => {
+Deno.test("responses: what OpenAI's own tools left in a conversation is shown by its texts, or named", async () => {
   await using server = await startChat({}, TEMPLATE);
   const items: readonly [item: object, shown: string][] = [
     [
@@ -442,7 +442,7 @@ Deno.test("an assistant that says nothing at the end is no reason to refuse a co
   }
 });
 
-Deno.test("a text that the template leaves out is named by its place in the body, as each dialect has it", async () => {
+Deno.test("a text that the template leaves out is named by its path in the body, as each dialect has it", async () => {
   const template =
     "{% for m in messages if 'secret' not in m.content %}{{ m.role }}:{{ m.content }}|{% endfor %}";
   await using server = await startChat({}, template);

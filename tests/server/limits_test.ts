@@ -83,7 +83,7 @@ Deno.test("a client that stops reading loses its connection, and what it asked f
   assert(text.includes("data: ") && !text.includes("[DONE]"));
 });
 
-Deno.test("when there are too many connections, the one gives way that was idle the longest", async () => {
+Deno.test("when there are too many connections, the one that was idle the longest is closed", async () => {
   await using server = await startServer({ ...LONG, maxConnections: 3 });
   using stream = await RawClient.connect(
     server.port,

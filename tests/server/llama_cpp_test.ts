@@ -55,9 +55,9 @@ Deno.test("/completion continues a text as /v1/completions does, in llama.cpp's 
     assertEquals(probabilities.map(({ logprob }) => logprob), logprobs.token_logprobs);
     assertEquals(probabilities.map(({ id }) => id), whole.tokens);
     assert(probabilities.every(({ top_logprobs }) => top_logprobs.length === 2));
-    const told = await events(server, path, body);
-    const last = LlamaText.parse(told.pop());
-    const pieces = told.map((one) => LlamaPiece.parse(one));
+    const parts = await events(server, path, body);
+    const last = LlamaText.parse(parts.pop());
+    const pieces = parts.map((one) => LlamaPiece.parse(one));
     assertEquals(pieces.map(({ content }) => content).join(""), text);
     assertEquals(pieces.flatMap(({ tokens }) => tokens), whole.tokens);
     assertEquals(
@@ -145,7 +145,7 @@ Deno.test("an OpenAI client whose base URL has no /v1 finds chats, texts, models
   assertEquals(await post(server, "/embedding", { input: "a" }), [llama[0]]);
 });
 
-Deno.test("/props and /tokenizer_info tell the context, the template and the tokens at a text's ends", async () => {
+Deno.test("/props and /tokenizer_info report the context, the template and the tokens at a text's ends", async () => {
   await using server = await startChat();
   const { tokenizer, contextTokens, maxRunning, chat } = server.engine;
   const props = Props.parse(await get(server, "/props"));

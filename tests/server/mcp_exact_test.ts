@@ -31,7 +31,7 @@ Deno.test("MCP: schemas and data over HTTP keep them too, as JSON, as events, an
   }
 });
 
-Deno.test("MCP: the page is told the schemas and data as the server wrote them", async () => {
+Deno.test("MCP: the page gets the schemas and data as the server wrote them", async () => {
   await using other = serveHttp();
   const url = `http://127.0.0.1:${other.addr.port}/json`;
   await using mcp = await open({ exact: { type: "http", url } });

@@ -88,7 +88,7 @@ Deno.test("MCP over HTTP: what is wrong is answered in OpenAI's shape", async ()
   assertMatch(error.message, /Start it with --mcp FILE/);
 });
 
-Deno.test("MCP over HTTP: only the server's own page, with the key where one is wanted, is let in", async () => {
+Deno.test("MCP over HTTP: only the server's own page, with the key where one is wanted, has access", async () => {
   await using mcp = await open({ it: hostile("none") }, {}, ["it__*"]);
   await using server = await startServer({
     app: { mcp: Promise.resolve(mcp), apiKey: "key", corsOrigins: ["*"] },
@@ -168,7 +168,7 @@ Deno.test("m40 serve --mcp: tools are served where the file says so, and not to 
   assertEquals(open.code, 2);
   assertMatch(
     open.stderr,
-    /--mcp lets whoever reaches 0\.0\.0\.0 call tools on this machine; set M40_API_KEY/,
+    /--mcp lets every client of 0\.0\.0\.0 call tools on this machine; set M40_API_KEY/,
   );
   const server = await startServe(home, words);
   const { tools } = await (await fetch(`${server.url}/m40/mcp/tools`)).json();

@@ -111,8 +111,8 @@ Deno.test("GET /metrics counts requests and tokens, under m40's names and vLLM's
     assertEquals(values.get(name), value, name);
   }
   // The step that ran when the stop string was met has sampled one token more.
-  const drawn = values.get("vllm:generation_tokens_total")!;
-  assert([30, 31].includes(drawn - stoppedTokens), String(drawn));
+  const sampled = values.get("vllm:generation_tokens_total")!;
+  assert([30, 31].includes(sampled - stoppedTokens), String(sampled));
   const steps = values.get("m40_steps_total")!;
   assertEquals(values.get("m40_step_seconds_count"), steps);
   assertEquals(values.get("vllm:iteration_tokens_total_count"), steps);
@@ -135,7 +135,7 @@ Deno.test("GET /metrics counts requests and tokens, under m40's names and vLLM's
   assert(info?.includes(`block_size="32"`) && info.includes(`num_gpu_blocks="${pages}"`), info);
 });
 
-Deno.test("GET /metrics and GET /slots show who runs and who waits, and what they hold", async () => {
+Deno.test("GET /metrics and GET /slots show what runs and what waits, and what they hold", async () => {
   await using server = await startServer({ contextLength: 65_536 });
   const body = { prompt: "Hello", max_tokens: 60_000, ...NO_END, stream: true };
   const first = await openRequest(server.port, "/v1/completions", body);

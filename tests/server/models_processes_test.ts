@@ -49,7 +49,7 @@ Deno.test("eight clients that ask for three models in turn get each model's own 
   await Promise.all(clients);
   console.log(JSON.stringify({ seconds, answers, loads, mebibytes: memory.at(-1)! / 2 ** 20 }));
   assert(answers >= 16 && loads >= MODELS.length, `${answers} answers, ${loads} loads`);
-  assert(loads < answers, "the models change places for every request");
+  assert(loads < answers, "the models replace each other for every request");
   assertEquals(most, 1);
   assertEquals((await (await server.get("/health")).json()).waiting, 0);
   assert(deviceProcesses().length <= 1, "processes of devices are left");
@@ -131,7 +131,7 @@ Deno.test("a device's process that dies again and again is not started for every
   assertEquals((await (await server.get("/health")).json()).status, "ok");
 });
 
-Deno.test("whoever leaves, loads, unloads and kills meanwhile: every answer that comes whole is its model's own", async () => {
+Deno.test("clients leave, load, unload and kill meanwhile: every answer that comes whole is its model's own", async () => {
   await using server = await startModels({ engine: { deviceProcess: true } });
   const expected = new Map<string, string>();
   for (const model of MODELS) expected.set(model, await textOf(server, model));

@@ -113,7 +113,7 @@ Deno.test("keep_alive: a request says how long its model stays; 0 unloads it at 
   }
 });
 
-Deno.test("--models 2: two models answer at the same time, and a third takes the place of the one used least recently", async () => {
+Deno.test("--models 2: two models answer at the same time, and a third replaces the one used least recently", async () => {
   await using server = await startModels({ manager: { models: 2 } });
   const texts = new Map<string, string>();
   for (const model of ["llama", "qwen3"]) texts.set(model, await textOf(server, model));

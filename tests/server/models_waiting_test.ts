@@ -4,7 +4,7 @@ import { join } from "@std/path";
 import { openRequest, readError, readEvents, soon, until } from "../fixtures/server_fixture.ts";
 import { bodyOf, gate, startModels, textOf } from "../fixtures/server_models_fixture.ts";
 
-Deno.test("a stream whose model is loaded meanwhile is told so in comments, and then answers", async () => {
+Deno.test("a stream whose model is loaded meanwhile gets comments, and then answers", async () => {
   const loading = gate();
   await using server = await startModels({
     app: { loadingCommentMs: 20 },
@@ -32,7 +32,7 @@ Deno.test("a stream whose model is loaded meanwhile is told so in comments, and 
   assertEquals(await textOf(server, "llama"), whole);
 });
 
-Deno.test("what goes wrong after a stream has begun to wait is an event, for others a status; the former model answers again", async () => {
+Deno.test("what goes wrong after a stream has started to wait is an event, for others a status; the former model answers again", async () => {
   const loading = gate();
   await using server = await startModels({
     beforeLoad: (name) => name === "qwen3" ? loading.wait() : Promise.resolve(),
@@ -60,7 +60,7 @@ Deno.test("a client that does not read its stream holds up no other model", asyn
   idle.close();
 });
 
-Deno.test("a deadline counts the time in which a model is waited for, and who leaves gives up its place", async () => {
+Deno.test("a deadline counts the time in which a model is waited for, and a leaving client leaves the queue", async () => {
   const loading = gate();
   await using server = await startModels({
     app: { timeoutMs: 400 },
@@ -84,7 +84,7 @@ Deno.test("a deadline counts the time in which a model is waited for, and who le
   loading.open();
 });
 
-Deno.test("a server that ends while a model is loaded answers who waits for it in time, and else with 503", async () => {
+Deno.test("a server that ends while a model is loaded answers waiting requests in time, and else with 503", async () => {
   for (const inTime of [true, false]) {
     const loading = gate();
     await using server = await startModels({ drainMs: 300, beforeLoad: () => loading.wait() });

@@ -91,7 +91,7 @@ Deno.test("numbers of calls that come back, of tools and of variables stand in t
   const variables = `"chat_template_kwargs":{"extra":${EXACT}}`;
   const block = `{"type":"tool_use","id":"c","name":"f","input":${EXACT}}`;
   const result = '{"type":"tool_result","tool_use_id":"c","content":"ok"}';
-  const told = `[${USER},{"role":"assistant","content":[${block}]},` +
+  const history = `[${USER},{"role":"assistant","content":[${block}]},` +
     `{"role":"user","content":[${result}]}]`;
   const ollama = `[${USER},{"role":"assistant","tool_calls":[{"function":{"name":"f",` +
     `"arguments":${EXACT}}}]},{"role":"tool","tool_name":"f","content":"ok"}]`;
@@ -99,7 +99,11 @@ Deno.test("numbers of calls that come back, of tools and of variables stand in t
     '{"type":"function_call_output","call_id":"c","output":"ok"}]';
   const chat = `"messages":${messages},${OPENAI_TOOLS},${variables}`;
   await answer(server, "/v1/chat/completions", `{${MODEL},${few},${chat}}`);
-  await answer(server, "/v1/messages", `{${MODEL},${few},"messages":${told},${ANTHROPIC_TOOLS}}`);
+  await answer(
+    server,
+    "/v1/messages",
+    `{${MODEL},${few},"messages":${history},${ANTHROPIC_TOOLS}}`,
+  );
   await answer(
     server,
     "/v1/responses",
@@ -157,15 +161,17 @@ Deno.test("bounds, constants and lists of a schema are exact, by every field tha
   }
 });
 
-Deno.test("settings are numbers as ever, however they are written", async () => {
+Deno.test("settings are numbers, however they are written", async () => {
   await using server = await startTools();
   const body = (more: string) => `{"model":"golden","prompt":"a","max_tokens":1e1,${more}}`;
   const text = async (more: string) =>
     JSON.parse(await answer(server, "/v1/completions", body(more))).choices[0].text;
   const seeds = ["18446744073709551615", "18446744073709551614", "9007199254740993"];
-  const drawn = [];
-  for (const seed of seeds) drawn.push(await text(`"temperature":1.50,"top_p":1.0,"seed":${seed}`));
-  assert(new Set(drawn).size > 1, "seeds that differ in their last digit draw the same");
+  const sampled = [];
+  for (const seed of seeds) {
+    sampled.push(await text(`"temperature":1.50,"top_p":1.0,"seed":${seed}`));
+  }
+  assert(new Set(sampled).size > 1, "seeds that differ in their last digit sample the same");
   assertEquals(
     await text(`"seed":7.0,"logit_bias":{"9":1.0,"3":-1.0}`),
     await text(`"seed":7,"logit_bias":{"3":-1,"9":1}`),

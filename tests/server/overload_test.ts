@@ -26,7 +26,7 @@ async function slowReader(server: TestServer): Promise<RawClient> {
   return await RawClient.connect(server.port, DOCS.repeat(100));
 }
 
-Deno.test("clients that do not read keep nobody out: the slowest of them is evicted", async () => {
+Deno.test("clients that do not read block no other: the slowest of them is evicted", async () => {
   await using server = await startServer({ app: KEY, maxConnections: 4 });
   const slow: RawClient[] = [];
   for (let i = 0; i < 20; i++) {
@@ -45,7 +45,7 @@ Deno.test("clients that do not read keep nobody out: the slowest of them is evic
   for (const client of slow) client.close();
 });
 
-Deno.test("refused clients that do not read keep nobody from being told", async () => {
+Deno.test("refused clients that do not read do not block other refusals", async () => {
   const limits = { lingerMs: 3_600_000 };
   await using server = await startServer({ maxConnections: 1, contextLength: 65_536, limits });
   const endless = { ...SHORT, max_tokens: 60_000, stream: true };
@@ -71,16 +71,16 @@ Deno.test("refused clients that do not read keep nobody from being told", async 
 
 /** Reads answers all the time, an answer in 60 ms at most; returns how many started before the end. */
 async function readSlowly(client: RawClient): Promise<number> {
-  let begun = 0;
+  let started = 0;
   try {
     for (;;) {
       await client.until(/HTTP\/1\.1 200/);
-      begun += client.text.split("HTTP/1.1 200").length - 1;
+      started += client.text.split("HTTP/1.1 200").length - 1;
       client.text = client.text.slice(-11);
       await new Promise((resolve) => setTimeout(resolve, 60));
     }
   } catch {
-    return begun;
+    return started;
   }
 }
 

@@ -39,12 +39,12 @@ Deno.test("top_p 0 takes the likeliest token, top_k -1 and 0 are no limit", asyn
   }
 });
 
-Deno.test("temperatures above 2 are drawn with, in every dialect that has no limit of its own", async () => {
+Deno.test("temperatures above 2 are sampled with, in every dialect that has no limit of its own", async () => {
   await using server = await startServer();
   const cold = await textsOf(server, { ...RANDOM, seed: 3, temperature: 2, min_p: 0.3 });
   const hot = { ...RANDOM, seed: 3, temperature: 5 };
   const [warm] = await textsOf(server, { ...hot, min_p: 0.3 });
-  assert((await textsOf(server, hot))[0] !== cold[0], "it is drawn as with less");
+  assert((await textsOf(server, hot))[0] !== cold[0], "it is sampled as with less");
   assertEquals((await textsOf(server, { ...hot, top_k: 1 })).length, 1);
   const { prompt, seed, temperature } = hot;
   const options = {
@@ -99,7 +99,7 @@ Deno.test("seeds have 64 bits, and each of them counts", async () => {
   const seeds = ["0", "9007199254740992", "9007199254740993", "9223372036854775807"];
   seeds.push("-9223372036854775807", "18446744073709551614", "18446744073709551615");
   const texts = await Promise.all(seeds.map((seed) => textsOf(server, bodyOf(seed))));
-  assertEquals(new Set(texts.flat()).size, seeds.length, "each seed draws another text");
+  assertEquals(new Set(texts.flat()).size, seeds.length, "each seed samples another text");
   assertEquals(await textsOf(server, bodyOf("-1")), texts.at(-1), "-1 is 2^64 - 1");
   assertEquals(await textsOf(server, bodyOf("18446744073709551616")), texts[0], "2^64 is 0");
   for (const wrong of ["18446744073709551617", "1e30", "-18446744073709551617"]) {
@@ -129,7 +129,7 @@ Deno.test("the digits of a seed are those of the field, whatever else the body h
   }
 });
 
-Deno.test("no choice of a seed is drawn like a choice of another seed; the first is that of n 1", async () => {
+Deno.test("no choice of a seed is sampled like a choice of another seed; the first is that of n 1", async () => {
   await using server = await startServer();
   const texts: string[] = [];
   for (let seed = -3; seed < 5; seed++) {
@@ -200,7 +200,7 @@ Deno.test("max_tokens 0 answers with the prompt where it is echoed, and nothing 
   assertEquals((await readError(await server.post("/v1/completions", long), 400)).param, "prompt");
 });
 
-Deno.test("a prompt that is too long is told what helps: a larger context only where there can be one", async () => {
+Deno.test("the error of a prompt that is too long says what helps: a larger context only where there can be one", async () => {
   const prompt = "word ".repeat(100);
   await using small = await startServer({ engine: { contextTokens: 32 } });
   const { message } = await readError(await small.post("/v1/generate", { prompt }), 400);

@@ -5,7 +5,7 @@
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import { FixedModel } from "../../server/models/fixed_model.ts";
 import { agentLine, serveAgentCheck } from "../../server/mod.ts";
-import { prefixOf, promptBeginning } from "../../server/request/prefix.ts";
+import { prefixOf, promptPrefix } from "../../server/request/prefix.ts";
 import { HELLO, startChat } from "../fixtures/server_chat_fixture.ts";
 import {
   NO_END,
@@ -23,8 +23,8 @@ const FIRST = { role: "user", content: "What is a card?" };
 const LATER = [{ role: "assistant", content: "A board." }, { role: "user", content: "And a bus?" }];
 const HEADER = "X-M40-Prefix";
 
-Deno.test("the beginning of a conversation is the same over its turns, in every dialect", () => {
-  const beginning = "You are brief.What is a card?";
+Deno.test("the prefix of a conversation is the same over its turns, in every dialect", () => {
+  const expected = "You are brief.What is a card?";
   const part = (text: string, more = {}) => [{ type: "text", text, ...more }];
   const bodies = [
     { messages: [SYSTEM, FIRST] },
@@ -40,22 +40,22 @@ Deno.test("the beginning of a conversation is the same over its turns, in every 
     { instructions: SYSTEM.content, input: FIRST.content },
     { instructions: SYSTEM.content, input: [FIRST, ...LATER] },
   ];
-  for (const body of bodies) assertEquals(promptBeginning(body), beginning, JSON.stringify(body));
+  for (const body of bodies) assertEquals(promptPrefix(body), expected, JSON.stringify(body));
 });
 
-Deno.test("the beginning of a prompt is that of its first characters or tokens", () => {
+Deno.test("the prefix of a prompt is its first characters or tokens", () => {
   const long = "a".repeat(256);
-  assertEquals(promptBeginning({ prompt: long + "b" }), long);
-  assertEquals(promptBeginning({ prompt: [long + "c", "another"] }), long);
+  assertEquals(promptPrefix({ prompt: long + "b" }), long);
+  assertEquals(promptPrefix({ prompt: [long + "c", "another"] }), long);
   const ids = Array.from({ length: 100 }, (_, i) => i);
   assertEquals(
-    promptBeginning({ prompt: ids }),
-    promptBeginning({ prompt: [ids.slice(0, 64), [1]] }),
+    promptPrefix({ prompt: ids }),
+    promptPrefix({ prompt: [ids.slice(0, 64), [1]] }),
   );
   for (
     const body of [{}, { prompt: [] }, { messages: [] }, { messages: [null, 3] }, { input: null }]
   ) {
-    assertEquals(promptBeginning(body), "");
+    assertEquals(promptPrefix(body), "");
   }
 });
 

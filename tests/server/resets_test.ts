@@ -37,7 +37,7 @@ Deno.test("connections that are reset at once end no server, and leave nothing b
   await kept.until(/"status":"ok"[^]*"status":"ok"/);
 });
 
-Deno.test("connections that are reset at once keep nobody from an agent check", {
+Deno.test("connections that are reset at once do not block an agent check", {
   ignore,
 }, async () => {
   using agent = serveAgentCheck("127.0.0.1", 0, () => "up 100%\n");

@@ -10,7 +10,7 @@ import {
 
 const PROMPT = [1, 139, 141, 328];
 
-Deno.test("GET /health tells that the server works, and HEAD does too", async () => {
+Deno.test("GET /health says that the server works, and HEAD does too", async () => {
   await using server = await startServer();
   const response = await fetch(server.url + "/health");
   assertEquals(response.status, 200);
@@ -79,7 +79,7 @@ Deno.test("max_tokens is 16 where a completion does not say, or says null", asyn
   }
 });
 
-Deno.test("a null counts as absent and an unknown field is let pass", async () => {
+Deno.test("a null counts as absent and an unknown field is accepted", async () => {
   await using server = await startServer();
   const wanted = await text({});
   const nulls =

@@ -34,7 +34,7 @@ for (const path of ["/v1/completions", "/v1/generate"]) {
   });
 }
 
-Deno.test("a stream whose client reads no event for a while gets no comments in their place", async () => {
+Deno.test("a stream whose client reads no event for a while gets no comments instead", async () => {
   await using server = await startServer({ ...LONG, app: { commentMs: 20 } });
   const response = await server.post("/v1/generate", {
     ...ENDLESS,

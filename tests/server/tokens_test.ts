@@ -166,7 +166,7 @@ Deno.test("/apply-template takes the bodies of all dialects, and says what it fo
   }
 });
 
-Deno.test("a conversation is rendered with the template of the file that it names, or told which there are", async () => {
+Deno.test("a conversation is rendered with the template of the file that it names, or the error lists them", async () => {
   const named = [
     "tokenizer.chat_template.tool_use",
     entry("string", "named {{ messages[0].content }}"),
@@ -198,7 +198,7 @@ function endless(server: TestServer) {
   return { temperature: 0, logit_bias: Object.fromEntries(ends) };
 }
 
-Deno.test("/infill asks with the gap's tokens around prefix, suffix, other files and what was begun", async () => {
+Deno.test("/infill asks with the gap's tokens around prefix, suffix, other files and the started text", async () => {
   using file = await byteLevelModel();
   await using server = await startInfill(file);
   const { tokenizer } = server.engine;
@@ -225,9 +225,9 @@ Deno.test("/infill asks with the gap's tokens around prefix, suffix, other files
   ];
   const same = { prompt, max_tokens: 6, ...endless(server) };
   const { choices: [{ text }] } = await post(server, "/v1/completions", same);
-  const { timings, ...told } = answer;
+  const { timings, ...others } = answer;
   assertEquals([timings.prompt_n, timings.cache_n, timings.predicted_n], [prompt.length, 0, 6]);
-  assertEquals(told, {
+  assertEquals(others, {
     index: 0,
     id_slot: -1,
     tokens: [],
@@ -358,7 +358,7 @@ Deno.test("a client that leaves while its gap is filled frees the engine", async
   await using server = await startInfill(file);
   const body = { input_prefix: "a", input_suffix: "b", stream: true, ...endless(server) };
   using connection = await openRequest(server.port, "/infill", body);
-  await until("it is drawn", () => server.engine.slots()[0]?.generatedTokens > 3);
+  await until("it is sampled", () => server.engine.slots()[0]?.generatedTokens > 3);
   connection.close();
   await until("the engine is free", () => server.engine.status().running === 0);
 });
@@ -371,7 +371,7 @@ Deno.test("a gap's prompt is shortened from its far ends: files first, then the 
     files: [run(6, 100), run(5, 200), run(4, 300)],
     before: run(40, 1000),
     after: run(40, 2000),
-    begun: [9],
+    started: [9],
     fim,
   };
   // One that starts, one that was started, and three between the parts.
@@ -391,7 +391,7 @@ Deno.test("a gap's prompt is shortened from its far ends: files first, then the 
   assertEquals(lengths(0), [[], 0, 0]);
   const short = shorten(prompt, 5 + 40);
   assertEquals([short.before[0], short.before.at(-1)], [1010, 1039], "the end is nearest");
-  assertEquals([short.after[0], short.after.at(-1)], [2000, 2009], "the beginning is nearest");
+  assertEquals([short.after[0], short.after.at(-1)], [2000, 2009], "the start is nearest");
   const whole = gapTokens({ ...prompt, files: [[100]], before: [10], after: [20] });
   assertEquals(whole, [0, 100, 1, 10, 2, 20, 3, 9]);
 });

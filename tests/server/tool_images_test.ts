@@ -62,7 +62,7 @@ async function seen(server: TestServer, path: string, body: unknown): Promise<st
   return error;
 }
 
-Deno.test("an image in a tool's result is told of in every dialect, beside the result's texts", async () => {
+Deno.test("an image in a tool's result is named in every dialect, next to the result's texts", async () => {
   await using server = await startChat({ contextLength: 1024 }, TEMPLATE);
   const text = { type: "text", text: "SEEN" };
   const block = {
@@ -121,7 +121,7 @@ Deno.test("an image in a tool's result is told of in every dialect, beside the r
   }
 });
 
-Deno.test("a media type that is none is not told: it would be the client's word in the prompt", async () => {
+Deno.test("an invalid media type is not named: it would be the client's word in the prompt", async () => {
   await using server = await startChat({ contextLength: 1024 }, TEMPLATE);
   for (const media_type of ["image/png; not hidden]", 5, "", "a/" + "b".repeat(1000), null]) {
     const content = [{ type: "image", source: { media_type } }, { type: "text", text: "SEEN" }];

@@ -27,7 +27,7 @@ Deno.test("required calls come whole and streamed alike, with arguments by their
     const [streamed] = await streamedToolChat(server, body);
     assertEquals([streamed.content, streamed.finish], ["", "tool_calls"]);
     assertEquals(streamed.calls.map((one) => one.function), calls.map((one) => one.function));
-    assert(streamed.pieces > calls.length, "arguments come as they are drawn");
+    assert(streamed.pieces > calls.length, "arguments come as they are sampled");
   }
   assertEquals(names.size, 2, "one of the tools is never called");
 });
@@ -72,7 +72,7 @@ Deno.test("a model that may call says what it likes, as without tools, and calls
   }
 });
 
-Deno.test("a call that max_tokens cuts has the beginning of its arguments, and ends by length", async () => {
+Deno.test("a call that max_tokens cuts has the start of its arguments, and ends by length", async () => {
   await using server = await startTools();
   const body = {
     tool_choice: { type: "function", function: { name: "get_weather" } },
@@ -126,7 +126,7 @@ Deno.test("reasoning before a call stays reasoning, and its budget ends it", asy
   assertEquals(streamed.calls.length, message.tool_calls!.length);
 });
 
-Deno.test("beside tools, response_format is what an answer without calls is like", async () => {
+Deno.test("with tools, response_format is what an answer without calls is like", async () => {
   await using server = await startTools();
   const response_format = {
     type: "json_schema",

@@ -172,7 +172,7 @@ for (
   });
 }
 
-Deno.test("decoded tokens of 8 heads at a depth of more than 32 chunks: right, with the bits of rows of one step beside another sequence", async () => {
+Deno.test("decoded tokens of 8 heads at a depth of more than 32 chunks: right, with the bits of rows of one step together with another sequence", async () => {
   // Chunks of 192 positions.
   const depth = Math.min(6200, MOST_TOKENS);
   await withDevice({ threads: 2 }, async (device) => {

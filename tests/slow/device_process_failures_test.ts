@@ -59,7 +59,7 @@ const SIGNALS: [Deno.Signal, RegExp][] = [
   ["SIGABRT", /^a step: the device's process was ended by signal 6 \(SIGABRT\)$/],
 ];
 for (const [signal, reason] of SIGNALS) {
-  Deno.test(`${signal} in the middle of a step fails those who took part in it, and who comes after`, async () => {
+  Deno.test(`${signal} in the middle of a step fails its requests, and later ones`, async () => {
     const { engine, process } = await load();
     const before = await collect(engine.generate(asking(promptOf(4), 4)));
     assertEquals(before.tokens.length, 4);
@@ -81,7 +81,7 @@ for (const [signal, reason] of SIGNALS) {
   });
 }
 
-Deno.test("SIGKILL in the midst of a run fails it, and what it drew before is kept", async () => {
+Deno.test("SIGKILL during a run fails it, and what it sampled before is kept", async () => {
   const request = asking(promptOf(4), 400);
   for (let i = 0; i < 20; i++) {
     const { engine, process } = await load();
@@ -174,7 +174,7 @@ Deno.test("what a terminal and a service manager send to all processes leaves th
   assertEquals(lives(process), false);
 });
 
-Deno.test("a process that does not end when it is told to is ended by force", async () => {
+Deno.test("a process that does not end when asked to is ended by force", async () => {
   const { engine, process } = await load();
   Deno.kill(process, "SIGSTOP");
   await assertClosed(engine, process);

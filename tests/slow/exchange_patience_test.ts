@@ -2,17 +2,17 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { M40Error } from "../../engine/errors.ts";
 import { stepOf, withExchangingCards } from "../fixtures/exchanging_cards.ts";
 
-Deno.test("a card waits 20 seconds for one that does not come and then says so; begun anew, both go on", async () => {
+Deno.test("a card waits 20 seconds for one that does not come and then says so; started again, both go on", async () => {
   await withExchangingCards([0, 2048, 4096], { rows: 2, inPlace: true }, async (cards) => {
     const { programs, memory, together } = cards;
     for (const program of programs) await memory.begin(program);
-    const begun = performance.now();
+    const start = performance.now();
     await assertRejects(
       () => programs[1].step([stepOf(1)]),
       M40Error,
       "card 0 has not come to an exchange within 20 seconds",
     );
-    const seconds = (performance.now() - begun) / 1000;
+    const seconds = (performance.now() - start) / 1000;
     assert(seconds > 19 && seconds < 40, `${seconds} s`);
     // The word that it has left ends the others' waiting.
     await assertRejects(() => programs[0].step([stepOf(1)]), M40Error, "given up");

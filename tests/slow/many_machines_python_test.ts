@@ -22,7 +22,7 @@ const litellm = pythonOf("M40_LITELLM_PYTHON", "litellm[proxy]==1.108.7");
 
 Deno.test({
   name:
-    "LiteLLM in front of three replicas: no answer is lost that had not begun, none is wrong, and all replicas have work",
+    "LiteLLM in front of three replicas: no answer is lost that had not started, none is wrong, and all replicas have work",
   ignore: litellm === undefined,
   fn: async (t) => {
     await using namespaces = await Namespaces.make(3);
@@ -58,7 +58,7 @@ const ray = pythonOf("M40_RAY_PYTHON", "ray[serve]==2.60.0 and httpx==0.28.1");
 
 Deno.test({
   name:
-    "Ray Serve: replicas come and go with the load, no answer is lost that had not begun, none is wrong",
+    "Ray Serve: replicas come and go with the load, no answer is lost that had not started, none is wrong",
   ignore: ray === undefined,
   fn: async (t) => {
     await using cluster = await RayCluster.start(ray!, 4);
@@ -76,7 +76,7 @@ Deno.test({
     const nothingLost = () => assertEquals(load.failures, []);
     /** What a process had started to answer is lost with it, and nothing else. */
     const onlyBegunLost = () => {
-      for (const { begun, reason } of load.failures.splice(0)) assert(begun, reason);
+      for (const { started, reason } of load.failures.splice(0)) assert(started, reason);
     };
 
     await t.step("eight clients where two have their turn: replicas are added", async () => {
@@ -95,7 +95,7 @@ Deno.test({
       nothingLost();
     });
     await t.step(
-      "kill -9 of a process: it is begun anew, and what had not begun is sent again",
+      "kill -9 of a process: it is started again, and what had not started is sent again",
       async () => {
         const [{ pid, url }] = await cluster.processes();
         Deno.kill(pid, "SIGKILL");
@@ -130,7 +130,7 @@ Deno.test({
       nothingLost();
     });
     await t.step(
-      "one that hangs: it is begun anew, and what had not begun is sent again",
+      "one that hangs: it is started again, and what had not started is sent again",
       async () => {
         const [{ pid }] = await cluster.processes();
         Deno.kill(pid, "SIGSTOP");

@@ -86,7 +86,7 @@ const ignore = [await missing("haproxy"), await missing("nginx")].includes(true)
 
 Deno.test({
   name:
-    "HAProxy and nginx in front of three replicas: no answer is lost that had not begun, none is wrong, and conversations find their prefixes",
+    "HAProxy and nginx in front of three replicas: no answer is lost that had not started, none is wrong, and conversations find their prefixes",
   ignore,
   fn: async (t) => {
     await using namespaces = await Namespaces.make(3);

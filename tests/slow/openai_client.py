@@ -163,7 +163,7 @@ def exercise_chat():
         "reasoning_effort": "low",
     }
     assert chat(**idle).choices[0].message == whole.choices[0].message
-    drawn = {
+    sampled = {
         "n": 2,
         "temperature": 1,
         "seed": 7,
@@ -184,9 +184,9 @@ def exercise_chat():
             "chat_template_kwargs": {"enable_thinking": False},
         },
     }
-    assert len(chat(**drawn).choices) == 2
-    told = chat(logprobs=True, top_logprobs=3).choices[0].logprobs
-    assert all(len(token.top_logprobs) == 3 for token in told.content)
+    assert len(chat(**sampled).choices) == 2
+    scored = chat(logprobs=True, top_logprobs=3).choices[0].logprobs
+    assert all(len(token.top_logprobs) == 3 for token in scored.content)
     chat(max_tokens=None, max_completion_tokens=4)
     unfinished = [*MESSAGES, {"role": "assistant", "content": "I"}]
     chat(messages=unfinished, extra_body={"continue_final_message": True})

@@ -119,11 +119,11 @@ def exercise_whole():
         "background": False,
     }
     assert respond(**idle).output_text == whole.output_text
-    told = respond(include=["message.output_text.logprobs"], top_logprobs=3)
-    tokens = told.output[-1].content[0].logprobs
+    reply = respond(include=["message.output_text.logprobs"], top_logprobs=3)
+    tokens = reply.output[-1].content[0].logprobs
     assert tokens and all(len(token.top_logprobs) == 3 for token in tokens)
-    drawn = {"top_k": 40, "min_p": 0.01, "seed": 5, "stop": ["\n\n\n"]}
-    respond(temperature=1, top_p=0.9, extra_body=drawn)
+    sampled = {"top_k": 40, "min_p": 0.01, "seed": 5, "stop": ["\n\n\n"]}
+    respond(temperature=1, top_p=0.9, extra_body=sampled)
 
 
 def exercise_kept():

@@ -51,7 +51,7 @@ browserTests("the page for everybody", {
     }
   },
 
-  async "nothing is wider than a phone, and drawers give way to the conversation"(browser) {
+  async "nothing is wider than a phone, and drawers make room for the conversation"(browser) {
     await using server = await startChat();
     await using scripted = scriptedServer(server, [pieces(`${ANSWER}${"x".repeat(500)}`)]);
     const viewport = { width: 320, height: 640 };

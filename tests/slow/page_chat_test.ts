@@ -95,7 +95,7 @@ browserTests("the page's chat", {
     assertEquals((await texts(page)).at(-1), "Rain.");
   },
 
-  async "messages are edited and answers made anew, as branches that stay"(browser) {
+  async "messages are edited and answers made again, as branches that stay"(browser) {
     await using server = await startChat();
     await using opened = await openPage(browser, server.url);
     const { page } = opened;

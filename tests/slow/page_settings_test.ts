@@ -25,7 +25,7 @@ const CALLS: ScriptedDelta[] = [
 ];
 
 browserTests("the page's settings", {
-  async "what is set is sent, and what cannot be is said beside the message"(browser) {
+  async "what is set is sent, and what cannot be is said next to the message"(browser) {
     await using server = await startChat();
     await using scripted = scriptedServer(server, [pieces("Yes.")]);
     await using opened = await openPage(browser, scripted.url);

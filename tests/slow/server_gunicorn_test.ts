@@ -63,7 +63,9 @@ Deno.test("requests that gunicorn refuses are refused", async () => {
   const folder = await Deno.makeTempDir();
   try {
     const cases = await fetchCases(folder);
-    if (cases === undefined) return console.log("skipped: gunicorn's source package cannot be had");
+    if (cases === undefined) {
+      return console.log("skipped: gunicorn's source package is not available");
+    }
     await using server = new EchoServer();
     const results: Record<string, Record<string, string>> = { valid: {}, invalid: {} };
     for (const kind of ["valid", "invalid"]) {

@@ -95,7 +95,7 @@ CONVERSATIONS = {
     "thoughts in the text": {
         "messages": [user("a"), assistant("<think>\nhm \n</think>\n\nb"), user("c"), assistant("<think>x</think>d"), user("e")]
     },
-    "thoughts beside the text": {"messages": [user("a"), assistant("b", reasoning="because"), user("c")]},
+    "thoughts next to the text": {"messages": [user("a"), assistant("b", reasoning="because"), user("c")]},
     "continued": {"messages": [user("Count."), assistant("One, two")], "continueFinal": True},
     "continued with a space": {"messages": [user("Count."), assistant("One, ")], "continueFinal": True},
     "continued with thoughts": {"messages": [user("Why?"), assistant("So", reasoning="Hm.")], "continueFinal": True},

@@ -86,7 +86,7 @@ function tooLarge(held: readonly Held[]): M40Error {
   const { tool, schema, nodes } = held.reduce((a, b) => b.nodes > a.nodes ? b : a);
   return new M40Error(
     "invalid_request",
-    `${parametersOf(tool)}: beside those of the other tools, ${sizeOf(schema, nodes)}`,
+    `${parametersOf(tool)}: with those of the other tools, ${sizeOf(schema, nodes)}`,
     "tools",
   );
 }

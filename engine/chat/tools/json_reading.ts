@@ -36,14 +36,14 @@ export function escapeJson(text: string): string {
 }
 
 function textStep(): (character: string) => Step {
-  let begun = false;
+  let started = false;
   let escaped = false;
   return (character) => {
     if (escaped) escaped = false;
     else if (character === "\\") escaped = true;
     else if (character === '"') {
-      if (begun) return "last";
-      begun = true;
+      if (started) return "last";
+      started = true;
     }
     return "more";
   };

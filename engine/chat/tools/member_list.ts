@@ -19,12 +19,12 @@ export function memberList(
   let behind: Expression = writer.literal("");
   for (const [i, { expression, required }] of [...members.entries()].reverse()) {
     const item = writer.rule(`${name} ${i}`, expression);
-    const begun = sequenceOf([item, behind]);
+    const started = sequenceOf([item, behind]);
     const gone = sequenceOf([writer.literal(separator), item, behind]);
     const choice = (present: Expression, absent: Expression): Expression =>
       required ? present : { kind: "choice", options: [present, absent] };
     [first, behind] = [
-      writer.rule(`${name} from ${i}`, choice(begun, first)),
+      writer.rule(`${name} from ${i}`, choice(started, first)),
       writer.rule(`${name} behind ${i}`, choice(gone, behind)),
     ];
   }

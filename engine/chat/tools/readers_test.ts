@@ -56,7 +56,7 @@ for (const sample of SAMPLES) {
     assert(pieces.filter((piece) => piece.arguments !== "").length > 5);
   });
 
-  Deno.test(`${sampleName(sample)}: an answer that is cut has the beginning of its calls`, () => {
+  Deno.test(`${sampleName(sample)}: an answer that is cut has the start of its calls`, () => {
     const whole = read(readerOf(sample), [text]);
     for (let length = 0; length < characters.length; length++) {
       const cut = read(readerOf(sample), [characters.slice(0, length).join("")]);

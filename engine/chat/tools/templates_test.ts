@@ -232,7 +232,7 @@ Deno.test("parameters that a format cannot write one by one are refused with the
   refused({ $ref: "#/nowhere" }, "$ref");
 });
 
-Deno.test("LFM2: calls stand in the text of a template that has no place for them, and nothing of them steers the model", async () => {
+Deno.test("LFM2: calls are in the text of a template that cannot show them, and nothing of them steers the model", async () => {
   const template = "{{- 'List of tools: <|tool_list_start|>' + tools | tojson if tools else '' }}" +
     "{%- for message in messages %}{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' }}{%- endfor %}";
   const chat = loadChat(METADATA, TOKENIZER, template)!;

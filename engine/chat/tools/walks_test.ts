@@ -83,7 +83,7 @@ for (const format of [...TOOL_FORMATS, GENERIC]) {
         use: { format, tools: TOOLS, choice: "required", parallel: true, ...use },
       });
 
-    Deno.test(`${format.name} of ${kind}: whatever is drawn parses, and follows the tools' schemas`, () => {
+    Deno.test(`${format.name} of ${kind}: whatever is sampled parses, and follows the tools' schemas`, () => {
       const walker = walkerOf({});
       let ended = 0;
       for (let seed = 0; seed < WALKS; seed++) {

@@ -128,7 +128,7 @@ function distinctItems(emitter: RuleWriter, shape: ArrayShape, place: string): E
   if (!values || values.length > MOST_DISTINCT || shape.contains.length > 0) {
     throw refusal(
       place,
-      "that items differ can be had only where they are an enum of at most " +
+      "that items differ is possible only where they are an enum of at most " +
         `${MOST_DISTINCT} values, or tuples whose items cannot be equal; leave it out`,
     );
   }

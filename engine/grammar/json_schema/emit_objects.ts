@@ -49,7 +49,7 @@ export function objectOf(emitter: RuleWriter, shape: ObjectShape, place: string)
     throw refusal(
       shape.leastPlace ?? shape.place,
       `at least ${shape.least} properties are wanted, of which ${members.length} have names in the ` +
-        "schema: of those without, no grammar can see to it that they differ. Name them in properties",
+        "schema: of those without, no grammar can ensure that they differ. Name them in properties",
     );
   }
   const count = { least: shape.least, most: shape.most ?? Infinity };

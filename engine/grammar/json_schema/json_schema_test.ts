@@ -216,7 +216,7 @@ Deno.test("JSON Schema: arrays have their tuples, counts and what they contain",
   ], ['["b","b"]', "[]", '["a",1,"a"]']);
 });
 
-Deno.test("JSON Schema: branches are told apart, merged and turned round", () => {
+Deno.test("JSON Schema: branches are distinguished, merged and turned round", () => {
   const shapes = {
     oneOf: [
       {
@@ -332,7 +332,7 @@ Deno.test("JSON Schema: a large maximum is held to what a grammar can count to",
   assert(!texts.accepts(JSON.stringify("a".repeat(2049))));
 });
 
-Deno.test("JSON Schema: 250 branches of oneOf that a const tells apart are a grammar of some rules each, not of their names anew", () => {
+Deno.test("JSON Schema: 250 branches of oneOf that a const distinguishes are a grammar of some rules each, not of their names again", () => {
   const branch = (i: number) => ({
     type: "object",
     properties: { kind: { const: `kind ${i}` }, size: { type: "integer" } },

@@ -118,14 +118,14 @@ const VALUE_WORK = 6;
 function listed(values: readonly unknown[], at: At, keyword: string, negated: boolean) {
   const pointer = `${at.place.pointer}/${keyword}`;
   if (values.length > MAX_VALUES) {
-    throw refusal(pointer, `it has ${values.length} values; at most ${MAX_VALUES} can be had`);
+    throw refusal(pointer, `it has ${values.length} values; at most ${MAX_VALUES} are allowed`);
   }
   at.reader.budget.look(VALUE_WORK * values.length, pointer);
   const compounds = values.filter((value) => Array.isArray(value) || isJsonObject(value));
   if (compounds.length > MAX_ALTERNATIVES) {
     throw refusal(
       pointer,
-      `it has ${compounds.length} arrays and objects; at most ${MAX_ALTERNATIVES} can be had`,
+      `it has ${compounds.length} arrays and objects; at most ${MAX_ALTERNATIVES} are allowed`,
     );
   }
   // What is inside of a value was looked at with it.

@@ -6,7 +6,7 @@ import { M40Error } from "../../mod.ts";
 import { SchemaTexts } from "../../../tests/fixtures/json_schema_agreement.ts";
 
 /** Texts sampled for each schema. */
-const DRAWN = Number(Deno.env.get("M40_FUZZ_CASES") ?? 20);
+const SAMPLED = Number(Deno.env.get("M40_FUZZ_CASES") ?? 20);
 const FOLDER = new URL("../../../tests/data/json_schema_suite/", import.meta.url);
 
 interface SuiteGroup {
@@ -148,11 +148,11 @@ function checkGroup(draft: Draft, keyword: string, group: SuiteGroup, found: Cou
   }
   const isWrong = [keyword, group.description].some((one) => draft.validatorIsWrong.includes(one));
   const validate = isWrong ? undefined : validatorOf(draft, schema);
-  for (let i = 0; validate && i < DRAWN; i++) {
+  for (let i = 0; validate && i < SAMPLED; i++) {
     const text = texts.draw();
     assert(texts.accepts(text), `${where}: the automaton refuses ${text}`);
     assert(validate(JSON.parse(text)), `${where}: ${text} is of the grammar, but not valid`);
-    found.drawn++;
+    found.sampled++;
   }
 }
 
@@ -162,7 +162,7 @@ class Counts {
   empty = 0;
   valid = 0;
   invalid = 0;
-  drawn = 0;
+  sampled = 0;
   refused: Record<string, number> = {};
   missed: Record<string, number> = {};
 }
@@ -182,7 +182,7 @@ for (const draft of DRAFTS) {
     if (Deno.env.get("M40_SUITE_TABLE")) console.log(rows.join("\n"));
     assertEquals(found.refused, draft.refused);
     assertEquals(found.missed, draft.missed);
-    assert(found.drawn > 100 * DRAWN);
+    assert(found.sampled > 100 * SAMPLED);
   });
 }
 
@@ -194,7 +194,7 @@ function row(keyword: string, before: Counts, after: Counts): string {
     after.refused[keyword] ?? 0,
     `${after.valid - before.valid - (after.missed[keyword] ?? 0)} of ${after.valid - before.valid}`,
     `${after.invalid - before.invalid} of ${after.invalid - before.invalid}`,
-    after.drawn - before.drawn,
+    after.sampled - before.sampled,
   ];
   return `| ${cells.join(" | ")} |`;
 }

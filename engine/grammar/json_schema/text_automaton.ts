@@ -275,14 +275,14 @@ function splitSteps<T>(
   place: string,
 ): Found<T>["steps"] {
   const borders = [...new Set(steps.flatMap((s) => [s.first, s.last + 1]))].sort((a, b) => a - b);
-  const beginning = steps.toSorted((a, b) => a.first - b.first);
+  const starting = steps.toSorted((a, b) => a.first - b.first);
   const split: Found<T>["steps"] = [];
   let within: Step[] = [];
   for (let i = 0, next = 0; i + 1 < borders.length; i++) {
     const [first, last] = [borders[i], borders[i + 1] - 1];
     within = within.filter((step) => step.last >= first);
-    for (; next < beginning.length && beginning[next].first <= first; next++) {
-      within.push(beginning[next]);
+    for (; next < starting.length && starting[next].first <= first; next++) {
+      within.push(starting[next]);
     }
     budget.look(1 + within.length, place);
     const targets = within.map((step) => step.target);

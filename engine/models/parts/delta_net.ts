@@ -28,7 +28,7 @@ export function deltaNet(layer: Layer, input: Buffer, options: DeltaNetOptions):
       `${
         layer.name("ssm_in")
       } is in one piece, as in files from before attn_qkv and attn_gate were apart: ` +
-        "take a newer file, or convert the model anew",
+        "take a newer file, or convert the model again",
     );
   }
   const projected = model.scratch("state in", width + qkvWidth);

@@ -30,7 +30,7 @@ export async function* readBody(
   let failure: unknown;
   try {
     for (let ended = false; !ended && left > 0;) {
-      const begun = performance.now();
+      const started = performance.now();
       let filled = 0;
       watch.resume();
       try {
@@ -45,7 +45,7 @@ export async function* readBody(
           filled += value.length;
           buffer = value.buffer;
           watch.arrived(value.length);
-          if (performance.now() - begun > GATHERED_MS) break;
+          if (performance.now() - started > GATHERED_MS) break;
         }
       } catch (error) {
         [ended, failure] = [true, error];

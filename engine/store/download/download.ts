@@ -110,7 +110,7 @@ class Download {
             `${this.remote.name} keeps changing while it is fetched: ${error.message}. Try again later.`,
           );
         }
-        this.#report(`begun anew: ${error.message}`);
+        this.#report(`started again: ${error.message}`);
         await this.partial.reset();
         await sleep(pauseMs(restarts, undefined, this.#tuning), this.#signal);
       }

@@ -163,9 +163,9 @@ Deno.test("download: 429 and 503 are waited for as long as they say, up to a lim
       ["soon", 0, 290],
     ] as const
   ) {
-    const begun = performance.now();
+    const started = performance.now();
     await survives([{ status: 503, headers: { "Retry-After": header } }]);
-    const took = performance.now() - begun;
+    const took = performance.now() - started;
     assertGreater(took, least, header);
     assertLess(took, most + 600, header);
   }
@@ -180,7 +180,7 @@ Deno.test("download: a server that wants one connection gets one", async () => {
   assertEquals((await folder.get({ url: server.url("/f") })).sha256, SHA);
 });
 
-Deno.test("download: a refusal is told at once, with what to do", async () => {
+Deno.test("download: a refusal is reported at once, with what to do", async () => {
   for (
     const [status, message] of [
       [401, /answers 401.*set HF_TOKEN/],
@@ -205,7 +205,7 @@ Deno.test("download: a server that only fails is given up, and says how it faile
   await refuses(({ number }) => number === 0 ? FILE : { status: 500 }, /answers 500.*\(8 tries\)/);
 });
 
-Deno.test("download: a server without ranges that always cuts at the same place is given up", async () => {
+Deno.test("download: a server without ranges that always cuts at the same byte is given up", async () => {
   const { requests } = await refuses(
     () => ({ file: { ...FILE, ranges: false }, cutAfter: 300_000 }),
     /connection was cut.*\(8 tries\)/,
@@ -242,7 +242,7 @@ Deno.test("download: a body without end is cut off where the file should have en
   assertEquals((await folder.get({ url: server.url("/f"), sha256: SHA })).sha256, SHA);
 });
 
-Deno.test("download: a bad file never takes the place of a good one", async () => {
+Deno.test("download: a bad file never replaces a good one", async () => {
   await using folder = await Folder.make();
   await Deno.writeTextFile(folder.target, "good");
   await using server = new FaultServer(() => FILE);

@@ -6,7 +6,7 @@ import type { HashReply, HashRequest } from "./hash_worker.ts";
 /** What is worth a thread of its own, in bytes. */
 const THREAD_BYTES = 8 * 2 ** 20;
 /** How often the thread is notified how far it may go, in bytes. */
-const TOLD_BYTES = 4 * 2 ** 20;
+const REPORT_BYTES = 4 * 2 ** 20;
 const BUFFER_BYTES = 2 ** 20;
 
 /**
@@ -17,15 +17,15 @@ const BUFFER_BYTES = 2 ** 20;
 export class FileHash implements Disposable {
   #worker: Worker | undefined;
   #reply: PromiseWithResolvers<string> | undefined;
-  #told = 0;
+  #reported = 0;
 
   constructor(private readonly path: string) {}
 
   /** The bytes before `end` are there, and will not change. */
   upTo(end: number): void {
-    if (end < THREAD_BYTES || end - this.#told < TOLD_BYTES) return;
+    if (end < THREAD_BYTES || end - this.#reported < REPORT_BYTES) return;
     this.#worker ??= this.#start();
-    this.#tell(end, false);
+    this.#report(end, false);
   }
 
   /**
@@ -41,7 +41,7 @@ export class FileHash implements Disposable {
     const { promise, reject } = this.#reply;
     const stop = () => reject(signal?.reason);
     signal?.addEventListener("abort", stop);
-    this.#tell(bytes, true);
+    this.#report(bytes, true);
     try {
       return await promise;
     } finally {
@@ -54,8 +54,8 @@ export class FileHash implements Disposable {
     this.#worker = undefined;
   }
 
-  #tell(upTo: number, last: boolean): void {
-    this.#told = upTo;
+  #report(upTo: number, last: boolean): void {
+    this.#reported = upTo;
     const request: HashRequest = { path: this.path, upTo, last };
     this.#worker?.postMessage(request);
   }

@@ -60,7 +60,7 @@ Deno.test("redirects: a user and password in the URL are for its origin alone, a
   assert(!message.includes("hidden"), message);
 });
 
-Deno.test("redirects: what fails on the network does not tell the query of a URL", async () => {
+Deno.test("redirects: what fails on the network does not reveal the query of a URL", async () => {
   await using folder = await Folder.make();
   await using server: FaultServer = new FaultServer(() => ({ cutAfter: -1 }));
   const { message } = await assertRejects(
@@ -122,7 +122,7 @@ Deno.test("redirects: none from https to http; certificates named by SSL_CERT_FI
   }
 });
 
-Deno.test("redirects: a target that is signed for a while is asked for anew when that is over", async () => {
+Deno.test("redirects: a target that is signed for a while is asked for again when that is over", async () => {
   await using folder = await Folder.make();
   const uses = new Map<string, number>();
   await using store = new FaultServer(({ query }) => {

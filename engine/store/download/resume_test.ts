@@ -81,7 +81,7 @@ test("download: what was stopped goes on from where it was", async () => {
   assertLess(await resumes(dated, dated, BYTES), MORE_THAN_HALF);
 });
 
-test("download: a file that changed between two tries is begun anew", async () => {
+test("download: a file that changed between two tries is started again", async () => {
   const other = someBytes(BYTES.length, 8);
   const longer = someBytes(BYTES.length + 1, 8);
   assertGreater(await resumes(FILE, served(other, { etag: '"v2"' }), other), other.length - 1);
@@ -116,7 +116,7 @@ test("download: another URL or hash is another file", async () => {
   assertEquals(server.sentBytes - sent, BYTES.length);
 });
 
-test("download: a file that changes between two parts is begun anew, its head looked at again", async () => {
+test("download: a file that changes between two parts is started again, its head looked at again", async () => {
   await using folder = await Folder.make();
   const other = someBytes(1_500_000, 9);
   let heads = 0;
@@ -203,7 +203,7 @@ test("download: what died after the last byte asks the server for no more than a
   assertEquals(server.sentBytes - sent, 1);
 });
 
-test("download: a second one of the same file is refused, and told who is at it", async () => {
+test("download: a second one of the same file is refused, and the error names the first", async () => {
   await using folder = await Folder.make();
   const { promise: begun, resolve } = Promise.withResolvers<void>();
   await using server = new FaultServer((
@@ -232,7 +232,7 @@ test("download: a lock's file that a dead process left locks nothing", async () 
   lock[Symbol.dispose] satisfies () => void;
 });
 
-test("download: many who want the same lock get it one after the other, though its file comes and goes", async () => {
+test("download: many processes that want the same lock get it one after the other, though its file comes and goes", async () => {
   await using folder = await Folder.make();
   const path = join(folder.path, "a.lock");
   let [holders, most, taken] = [0, 0, 0];

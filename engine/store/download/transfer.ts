@@ -194,9 +194,9 @@ export class Transfer implements Disposable {
   #adopt({ identity }: Body, status: number): void {
     const { file, partial } = this.context;
     if (status === 200) this.ranged = false;
-    const told = file.sha256 !== undefined || ifRange(identity) !== undefined;
+    const identified = file.sha256 !== undefined || ifRange(identity) !== undefined;
     // Parts that may not belong together are worse than one whole.
-    if (this.ranged && !told) {
+    if (this.ranged && !identified) {
       throw new NoRanges("the server does not say which version a part is of");
     }
     partial.identity ??= identity;

@@ -45,7 +45,7 @@ export async function checkHeads(
     if (fit.contextTokens === 0) throw doesNotFit(gguf, choice, source, target, suitability);
     if (fit.contextTokens < wantedTokens) {
       onNote(
-        `Beside its weights ${target.card.name} has room for ${fit.contextTokens} tokens of context.`,
+        `In addition to its weights ${target.card.name} has room for ${fit.contextTokens} tokens of context.`,
       );
     }
     return suitability;

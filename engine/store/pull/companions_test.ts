@@ -25,7 +25,7 @@ for (const name of Object.keys(COMPANIONS)) {
   for (
     const path of ["mtp-gemma-4-E4B-it-Q8_0.gguf", "MTP/gemma-4-E4B-it-Q8_0.gguf", "a-Q8_0.gguf"]
   ) {
-    Deno.test(`pull: beside a ${name} at ${path} the model is taken, by its quantisation and without one`, () =>
+    Deno.test(`pull: next to a ${name} at ${path} the model is taken, by its quantisation and without one`, () =>
       withPulls(async ({ server, models }) => {
         const model = await smallModel();
         server.repositories.set(ID, {
@@ -124,7 +124,7 @@ Deno.test("pull: an unambiguous choice asks for no header beforehand, an ambiguo
     assert(asked(ranges()) <= 24 * 65_536);
   }));
 
-Deno.test("pull: parts beside a companion are one model, and their first part needs no tensors", () =>
+Deno.test("pull: parts next to a companion are one model, and their first part needs no tensors", () =>
   withPulls(async ({ server }) => {
     const parts = await smallParts("BF16/gemma-BF16", 3);
     server.repositories.set(ID, {
@@ -156,7 +156,7 @@ const FAULTS: Record<string, (request: Request, bytes: Uint8Array<ArrayBuffer>) 
 };
 
 for (const [fault, answer] of Object.entries(FAULTS)) {
-  Deno.test(`pull: a server that ${fault} for the companion keeps nobody from the model`, () =>
+  Deno.test(`pull: a server that ${fault} for the companion does not prevent the model's pull`, () =>
     withPulls(async ({ server, models }) => {
       const model = await smallModel();
       const drafter = companionFile("drafter");
@@ -167,8 +167,8 @@ for (const [fault, answer] of Object.entries(FAULTS)) {
       server.intercept = (request, url) =>
         url.pathname === `/${sha256}` ? answer(request, drafter) : undefined;
       // Where the header could not be seen, it counts as a model, and is offered by name.
-      const told = ["ignores ranges", "cuts its answers"].includes(fault);
-      if (told) {
+      const reported = ["ignores ranges", "cuts its answers"].includes(fault);
+      if (reported) {
         assertEquals((await pull(`${REPOSITORY}:Q8_0`)).source, `${REPOSITORY}:Q8_0`);
       } else {
         const { message } = await assertRejects(() => pull(`${REPOSITORY}:Q8_0`), M40Error);
@@ -180,7 +180,7 @@ for (const [fault, answer] of Object.entries(FAULTS)) {
     }));
 }
 
-Deno.test("pull: a gated repository says so, though its files have to be told apart first", () =>
+Deno.test("pull: a gated repository says so, though its files have to be distinguished first", () =>
   withPulls(async ({ server }) => {
     server.repositories.set(ID, {
       files: {

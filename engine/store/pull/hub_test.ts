@@ -113,7 +113,7 @@ Deno.test("pull: parts that are not all there, or of two models, are refused and
     assertEquals(list(), []);
   }));
 
-Deno.test("pull: a file that changes in the middle of a pull is never placed beside the old ones", () =>
+Deno.test("pull: a file that changes in the middle of a pull is never placed next to the old ones", () =>
   withPulls(async ({ server, list, models }) => {
     await Deno.mkdir(models);
     const files = await smallParts("Tiny-Q4_K_M", 3);
@@ -151,11 +151,11 @@ Deno.test("pull: the token goes to the Hub and never to where it redirects", () 
       /without a token \(401\).*accept its terms on https.*meta\/Gated-GGUF/,
     );
     Deno.env.set("HF_TOKEN", "hf_other");
-    await assertRejects(() => pull(name), M40Error, "has not been let in (403): accept its terms");
+    await assertRejects(() => pull(name), M40Error, "has no access (403): accept its terms");
     server.repositories.get("meta/Gated-GGUF")!.listed = false;
     Deno.env.set("HF_TOKEN", "hf_wrong");
     const wrong = await assertRejects(() => pull(name), M40Error);
-    assertMatch(wrong.message, /gated.*has not been let in.*accept its terms/);
+    assertMatch(wrong.message, /gated.*has no access.*accept its terms/);
     assertEquals(wrong.message.includes("hf_wrong"), false);
     Deno.env.set("HF_TOKEN", "hf_line\nfeed");
     await assertRejects(() => pull(name), M40Error, "has no token in it");
@@ -278,7 +278,7 @@ Deno.test("pull: what m40 cannot run is refused before its bulk is fetched, and 
     assertEquals(list().length, 2, "a web page was placed");
   }));
 
-Deno.test("pull: a name that another source has is not taken from it, unless told", () =>
+Deno.test("pull: a name that another source has is not taken from it, unless forced", () =>
   withPulls(async ({ server, models }) => {
     const [one, two] = [await smallModel(1), await smallModel(2)];
     server.repositories.set("a/Tiny-GGUF", { files: { "Tiny-Q8_0.gguf": one } });

@@ -78,7 +78,7 @@ const PUBLISHED: readonly Published[] = [
 ];
 
 for (const [id, files, wanted] of PUBLISHED) {
-  Deno.test(`pull: of ${id} the model is taken, whatever lies beside it`, () =>
+  Deno.test(`pull: of ${id} the model is taken, whatever is next to it`, () =>
     withPulls(async ({ server }) => {
       const made = await Promise.all(
         Object.entries(files).map(async ([path, kind], i) =>
@@ -113,7 +113,7 @@ Deno.test("pull: a listing of very many files takes a time that its length has",
     ]);
     assertEquals(countByQuantisation(variants).get("Q4_0"), count / 2);
     await findCompanions(variants, variants, () => {
-      throw new Error("nobody is asked");
+      throw new Error("no server is asked");
     });
     return performance.now() - start;
   };

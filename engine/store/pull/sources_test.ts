@@ -278,7 +278,7 @@ Deno.test("pull: listings of the Hub that are hostile or damaged are refused by 
     assertEquals(list(), []);
   }));
 
-Deno.test("pull: what fails for a moment is asked for again, what takes too long is told", () =>
+Deno.test("pull: what fails for a moment is asked for again, what takes too long is reported", () =>
   withPulls(async ({ server }) => {
     server.repositories.set("a/b", { files: { "x-Q8_0.gguf": await smallModel() } });
     let left = 2;
@@ -335,7 +335,7 @@ Deno.test("pull: a file at a URL comes under its name, and is there the second t
     assertEquals(list(), ["My-Model.gguf", "My-Model.json"]);
   }));
 
-Deno.test("pull: parts that cannot all be put in their places are never together with those of before", () =>
+Deno.test("pull: parts that cannot all be moved into place are never together with those of before", () =>
   withPulls(async ({ models, folder }) => {
     const fileName = (part: number) => `p-0000${part}-of-00003.gguf`;
     const parts = await smallParts("p", 3);

@@ -10,7 +10,7 @@ import { checkRedirect } from "./redirects.ts";
 
 /** What is asked for. */
 export interface Question {
-  /** What the answer is, as it completes "… is not available". */
+  /** What the answer is, as it completes "… cannot be fetched". */
   readonly what: string;
   /** Sent to the URL's own origin; along a redirect to another one, those of {@link PUBLIC_HEADERS} alone. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -78,7 +78,10 @@ async function askOnce(url: URL, question: Question): Promise<Answer> {
     }
     await response.body?.cancel();
     if (redirects === MAX_REDIRECTS) {
-      throw new M40Error("io", `${question.what} cannot be had: ${url.origin} redirects for ever`);
+      throw new M40Error(
+        "io",
+        `${question.what} cannot be fetched: ${url.origin} redirects for ever`,
+      );
     }
     at = await checkRedirect(at, location);
   }
@@ -108,7 +111,7 @@ async function readBody(response: Response, url: URL, { what, maxBytes, cut }: Q
     if (length > maxBytes) {
       throw new M40Error(
         "io",
-        `${what} cannot be had: the answer of ${url.origin} has more than ${maxBytes} bytes`,
+        `${what} cannot be fetched: the answer of ${url.origin} has more than ${maxBytes} bytes`,
       );
     }
     chunks.push(chunk);
@@ -124,12 +127,12 @@ async function readBody(response: Response, url: URL, { what, maxBytes, cut }: Q
 
 function unreachable(url: URL, { what }: Question, error: unknown): M40Error {
   if (error instanceof DOMException && error.name === "TimeoutError") {
-    return new M40Error("io", `${what} cannot be had: ${url.origin} does not answer in time`);
+    return new M40Error("io", `${what} cannot be fetched: ${url.origin} does not answer in time`);
   }
   const reason = networkReason(error);
   return new M40Error(
     "io",
-    `${what} cannot be had: ${url.origin} cannot be reached: ${reason}. ` +
+    `${what} cannot be fetched: ${url.origin} cannot be reached: ${reason}. ` +
       (/certificate/i.test(reason)
         ? "Where a proxy has a certificate of its own, SSL_CERT_FILE names the file with those to be trusted."
         : "HTTPS_PROXY names a proxy, where one is needed."),

@@ -66,12 +66,12 @@ export async function findCompanions(
 
 function suspectsOf(variants: readonly Variant[], repository: readonly Variant[]): Variant[] {
   const isNamed = ({ stem }: Variant) => OFTEN_A_COMPANION.test(stem);
-  const tells = !repository.every(isNamed);
+  const distinguishes = !repository.every(isNamed);
   const counts = countByQuantisation(variants);
   return variants.filter((variant) => {
     const { quantisation } = variant;
     const hasTwin = quantisation !== undefined && counts.get(canonical(quantisation))! > 1;
-    return hasTwin || tells && isNamed(variant);
+    return hasTwin || distinguishes && isNamed(variant);
   });
 }
 

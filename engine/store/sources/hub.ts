@@ -232,7 +232,7 @@ function assertFound({ status, headers, url }: Answer, reference: HubReference, 
   if (refused !== undefined) throw refused;
   throw new M40Error(
     "io",
-    `${what} cannot be had: ${url.origin} answered ${status}` +
+    `${what} cannot be fetched: ${url.origin} answered ${status}` +
       (status === 429
         ? ", too many requests; try again later, or set HF_TOKEN."
         : "; try again later."),
@@ -259,12 +259,12 @@ function refusal(
     "io",
     !hasToken
       // The Hub answers 401 both where there is nothing and where the user has to sign in.
-      ? `${what} cannot be had without a token (${status}): it is gated or private, or does not exist. ` +
-        `To be let in ${terms}, make a token at ${tokens}, and set HF_TOKEN to it.`
+      ? `${what} cannot be fetched without a token (${status}): it is gated or private, or does not exist. ` +
+        `For access ${terms}, make a token at ${tokens}, and set HF_TOKEN to it.`
       : gated
-      ? `${what} is gated, and the token's owner has not been let in (${status}): ${terms}, and try again ` +
+      ? `${what} is gated, and the token's owner has no access (${status}): ${terms}, and try again ` +
         "when they are granted."
-      : `${what} cannot be had with the token of HF_TOKEN or of Hugging Face's tools (${status}): it is ` +
+      : `${what} cannot be fetched with the token of HF_TOKEN or of Hugging Face's tools (${status}): it is ` +
         `wrong, or may not read this repository. ${tokens} has those that are valid.`,
   );
 }

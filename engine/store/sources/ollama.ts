@@ -112,7 +112,7 @@ function assertFound({ status, url }: Answer, title: string, short: string): voi
       `There is no ${title}; https://ollama.com/search finds models, and the page of ${short} has its tags.`,
     );
   }
-  throw new M40Error("io", `${title} cannot be had: ${url.origin} answered ${status}.`);
+  throw new M40Error("io", `${title} cannot be fetched: ${url.origin} answered ${status}.`);
 }
 
 /** The manifest to take where an answer lists several. */
@@ -168,7 +168,7 @@ async function readSmall(
   }
   const { status, body, url } = await ask(blobs("blobs", digest), { what, maxBytes: size, signal });
   if (status !== 200) {
-    throw new M40Error("io", `${what} cannot be had: ${url.origin} answered ${status}.`);
+    throw new M40Error("io", `${what} cannot be fetched: ${url.origin} answered ${status}.`);
   }
   await assertDigest(body, digest, what);
   try {

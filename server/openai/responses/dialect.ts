@@ -16,9 +16,9 @@ export const RESPONSES: Dialect = {
   errorBody: (error) => OPENAI.errorBody(error),
   // Before the first event of a response: those that begin end with `response.failed`.
   streamError: (error) => {
-    const { error: told } = error.body();
-    const { code, message, param } = told;
-    return { type: "error", sequence_number: 0, code, message, param, error: told };
+    const { error: body } = error.body();
+    const { code, message, param } = body;
+    return { type: "error", sequence_number: 0, code, message, param, error: body };
   },
   stream: STREAM,
 };

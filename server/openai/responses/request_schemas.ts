@@ -82,7 +82,7 @@ const Tool = z.looseObject({
   format: z.unknown().optional().meta({
     type: "object",
     description:
-      "With custom: what the text is to be like, a grammar that the model is told, and not held to.",
+      "With custom: what the text is to be like, a grammar that the model gets, and is not held to.",
   }),
   tools: z.unknown().optional().meta({
     type: "array",
@@ -102,7 +102,7 @@ const conversationFields = {
       "reads the texts that they have.",
   }),
   instructions: string(
-    "What the model is told first. It is not carried over to the next response.",
+    "The system prompt. It is not carried over to the next response.",
   ),
   previous_response_id: string(
     "The response that this one goes on from, as long as the server has it: what was said there " +
@@ -153,7 +153,7 @@ export const ResponsesRequest = z.object({
   max_output_tokens: integer(
     1,
     2 ** 31,
-    "Tokens drawn at most, reasoning included; absent: as many as the context has room for.",
+    "Tokens sampled at most, reasoning included; absent: as many as the context has room for.",
   ),
   stream: boolean("Whether the response comes in pieces, as server-sent events."),
   stream_options: ignored("How it is streamed."),
@@ -169,7 +169,7 @@ export const ResponsesRequest = z.object({
     description: "message.output_text.logprobs: the text's tokens carry their log-probabilities. " +
       "reasoning.encrypted_content: reasoning has it. Others that OpenAI has do nothing.",
   }),
-  top_logprobs: integer(0, 20, "So many likeliest tokens in the place of each."),
+  top_logprobs: integer(0, 20, "So many likeliest tokens for each."),
   text: z.object({
     format: TextFormat.nullish().meta({
       description: "json_schema: the answer's text is JSON that the schema accepts. json_object: " +
@@ -188,8 +188,8 @@ export const ResponsesRequest = z.object({
   }),
   moderation: unsupported,
   max_tool_calls: ignored("How often OpenAI's own tools may be called; there are none here."),
-  user: string("Who asks. Accepted, without effect."),
-  safety_identifier: string("Who asks. Accepted, without effect."),
+  user: string("The end user. Accepted, without effect."),
+  safety_identifier: string("The end user. Accepted, without effect."),
   prompt_cache_key: string(
     "Which cache serves the request; here prompts that begin alike share it. Accepted, without effect.",
   ),

@@ -34,7 +34,7 @@ export function responseHead(
     ...temperatureAndTopP(engine, body),
     text: { format: shownFormat(text?.format), verbosity: text?.verbosity ?? "medium" },
     tool_choice: shownChoice(body.tool_choice),
-    tools: (body.tools ?? []).filter(({ type }) => TOLD.has(type)).map(shownTool),
+    tools: (body.tools ?? []).filter(({ type }) => SHOWN.has(type)).map(shownTool),
     top_logprobs: body.top_logprobs ?? 0,
     truncation: body.truncation ?? "disabled",
     background: false,
@@ -59,7 +59,7 @@ function shownFormat(format: TextFormat | null | undefined): ResponseObject["tex
 }
 
 /** Types of tools that the prompt shows to the model. */
-const TOLD: ReadonlySet<string> = new Set(["function", "custom", "namespace"]);
+const SHOWN: ReadonlySet<string> = new Set(["function", "custom", "namespace"]);
 
 /** A tool as OpenAI shows it: with what was left out, and without what says nothing here. */
 function shownTool(tool: Fields): ResponseObject["tools"][number] {

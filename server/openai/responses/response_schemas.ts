@@ -10,9 +10,9 @@ export const ResponseUsage = z.strictObject({
     cached_tokens: tokens("Those that were found in the prefix cache."),
     cache_write_tokens: tokens("Always 0: keeping a prompt costs nothing."),
   }),
-  output_tokens: tokens("Tokens drawn, end tokens and reasoning included."),
+  output_tokens: tokens("Tokens sampled, end tokens and reasoning included."),
   output_tokens_details: z.strictObject({
-    reasoning_tokens: tokens("Tokens drawn that are reasoning."),
+    reasoning_tokens: tokens("Tokens sampled that are reasoning."),
   }),
   total_tokens: tokens("Both together."),
 }).meta({ id: "ResponseUsage", description: "Tokens that a response took." });

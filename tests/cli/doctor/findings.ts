@@ -303,7 +303,7 @@ Deno.test("doctor looks at the card that is named alone", options, async () => {
 });
 
 Deno.test(
-  "doctor tells a card that fell off its bus while another one computes",
+  "doctor reports a card that fell off its bus while another one computes",
   options,
   async () => {
     const found = await findOnCard(TWO_CARDS, "devices=2,1:handle=15");

@@ -167,7 +167,7 @@ Deno.test("what is private is taken out of any text", () => {
   assertEquals(redact("/root/models: run it as root", common), "~/models: run it as root");
 });
 
-Deno.test("doctor tells who has the port: nobody, m40, another program", async () => {
+Deno.test("doctor reports who has the port: no program, m40, another program", async () => {
   await using server = await startServer({});
   const [serving] = await portFindings("127.0.0.1", server.port);
   assertEquals([serving.name, serving.level], ["serving", "fine"]);
@@ -186,7 +186,7 @@ Deno.test("doctor tells who has the port: nobody, m40, another program", async (
   assert(!JSON.stringify([serving, taken, free, nowhere]).includes("192.0.2"), "an address");
 });
 
-Deno.test("doctor tells a folder of models that is not there yet, no folder, and a file for one", async () => {
+Deno.test("doctor reports a folder of models that is not there yet, no folder, and a file for one", async () => {
   const folder = await Deno.makeTempDir();
   const find = async (models: string, stored: StoredModel[] = []) => {
     let found = await storeFindings("/", []);

@@ -71,7 +71,7 @@ Deno.test(
   },
 );
 
-Deno.test("values that differ, are no numbers or are missing are told by their place", () => {
+Deno.test("values that differ, are no numbers or are missing are reported by their position", () => {
   const wanted = Float32Array.of(1, -4, 0.5);
   assertEquals(difference(Float32Array.of(1.0003, -4, 0.5), wanted, 1e-4), undefined);
   assertEquals(

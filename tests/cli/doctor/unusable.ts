@@ -12,7 +12,7 @@ await takeEmulatedDriver();
 const GONE = { M40_EMULATION_DEVICES: "0" };
 
 Deno.test(
-  "doctor tells a card that is not there, has no driver, or has another one",
+  "doctor reports a card that is not there, has no driver, or has another one",
   options,
   async () => {
     check(await findOnCard({}, "devices=0", GONE), "no_card", "not_usable", /^No card/);
@@ -36,7 +36,7 @@ Deno.test(
 );
 
 Deno.test(
-  "doctor tells a card of whose memory others have so much that CUDA has no room",
+  "doctor reports a card whose memory is so full that CUDA has no room",
   options,
   async () => {
     const found = await findOnCard(SOUND, "", { M40_EMULATION_NO_CONTEXT: "1" });
@@ -45,7 +45,7 @@ Deno.test(
 );
 
 Deno.test(
-  "doctor tells device files that are missing, in a container and outside",
+  "doctor reports device files that are missing, in a container and outside",
   options,
   async () => {
     const outside = await findOnCard({ ...SOUND, nodes: [] }, "", GONE);
@@ -61,7 +61,7 @@ Deno.test(
 );
 
 Deno.test(
-  "doctor tells cards that CUDA_VISIBLE_DEVICES hides, and one that there is not",
+  "doctor reports cards that CUDA_VISIBLE_DEVICES hides, and one that there is not",
   options,
   async () => {
     const hidden = await findOnCard(SOUND, "", { ...GONE, CUDA_VISIBLE_DEVICES: "" });
@@ -71,7 +71,7 @@ Deno.test(
   },
 );
 
-Deno.test("doctor tells device files that are not this user's", {
+Deno.test("doctor reports device files that are not this user's", {
   ...options,
   // Root may open everything.
   ignore: Deno.uid() === 0,

@@ -73,7 +73,7 @@ Deno.test("stop sequences end the answer wherever pieces are cut, and the first 
   }
 });
 
-Deno.test("an end token is end_turn, and the end of the context is told from max_tokens", async () => {
+Deno.test("an end token is end_turn, and the end of the context is distinguished from max_tokens", async () => {
   await using server = await startChat();
   const ended = await message(server, { logit_bias: { "2": 100 } });
   assertEquals([ended.stop_reason, ended.stop_sequence, ended.content], ["end_turn", null, []]);
@@ -142,17 +142,17 @@ Deno.test("an assistant's last message is continued and not answered", async () 
   }
 });
 
-Deno.test("sampling fields reach the engine: a seed draws the same, another something else", async () => {
+Deno.test("sampling fields reach the engine: a seed samples the same, another something else", async () => {
   await using server = await startChat();
-  const drawn = async (more: Record<string, unknown>) =>
+  const sampled = async (more: Record<string, unknown>) =>
     textOf(
       await message(server, { temperature: 1, top_k: 50, top_p: 0.95, max_tokens: 12, ...more }),
     );
-  assertEquals(await drawn({ seed: 5 }), await drawn({ seed: 5 }));
-  assertNotEquals(await drawn({ seed: 5 }), await drawn({ seed: 6 }));
+  assertEquals(await sampled({ seed: 5 }), await sampled({ seed: 5 }));
+  assertNotEquals(await sampled({ seed: 5 }), await sampled({ seed: 6 }));
   const greedy = textOf(await message(server, { max_tokens: 12 }));
-  assertEquals(await drawn({ top_k: 1 }), greedy);
-  assertEquals(await drawn({ top_p: 0 }), greedy);
+  assertEquals(await sampled({ top_k: 1 }), greedy);
+  assertEquals(await sampled({ top_p: 0 }), greedy);
 });
 
 Deno.test("count_tokens says what the prompt of an answer takes, whether max_tokens comes with it or not", async () => {

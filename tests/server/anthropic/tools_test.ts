@@ -68,7 +68,7 @@ Deno.test("a call that must be is a block with its input, stop_reason tool_use, 
       ? [event.delta.partial_json]
       : []
   );
-  assert(pieces.length > calls.length, "an input comes as it is drawn");
+  assert(pieces.length > calls.length, "an input comes as it is sampled");
 });
 
 Deno.test("tool_choice: the one of a name, none, and one call at most", async () => {
@@ -106,7 +106,7 @@ Deno.test("an answer that is cut within a call says so, and has nothing of its i
   }
 });
 
-Deno.test("calls and results reach the template: texts of results, errors, what the user says beside them", async () => {
+Deno.test("calls and results reach the template: texts of results, errors, what the user says next to them", async () => {
   await using server = await start();
   const call = (id: string, name: string, input: object) => ({ type: "tool_use", id, name, input });
   const result = (id: string, content?: unknown, more = {}) => ({
@@ -226,7 +226,7 @@ Deno.test("what counts a client's requests is no part of the prompt: the same pr
   assert(usage.input_tokens <= 32, `${usage.input_tokens} tokens were computed again`);
 });
 
-Deno.test("system messages in the midst are what the user says, where a template wants them first alone", async () => {
+Deno.test("system messages between others are what the user says, where a template wants them first alone", async () => {
   const template = "{% for m in messages %}{% if m.role == 'system' and not loop.first %}" +
     "{{ raise_exception('System messages come first.') }}{% endif %}{{ m.role[0] }}:{{ m.content }}\n{% endfor %}a:";
   await using server = await startChat({}, template);

@@ -61,11 +61,11 @@ Deno.test("a created model has its own system message and parameters, and the fi
   assertMatch(shown.parameters, /^num_ctx +64$/m);
   const [, plain] = await ask(server, "llama");
   const [said, withSystem] = await ask(server, "mario:latest");
-  assert(withSystem > plain + 5, "it is told who it is");
+  assert(withSystem > plain + 5, "it gets the system prompt");
   assertEquals(await ask(server, "mario").then(([text]) => text), said, "its temperature is 0");
 });
 
-Deno.test("a model is created anew of itself or of the same files: what is not said stays, in memory too", async () => {
+Deno.test("a model is created again of itself or of the same files: what is not said stays, in memory too", async () => {
   await using server = await startModels(OPTIONS);
   await create(server, {
     model: "a",

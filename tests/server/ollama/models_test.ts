@@ -70,7 +70,7 @@ Deno.test("/api/tags lists every model with a tag and what it is; /api/ps those 
   assertMatch(forever.expires_at, /^9999/);
 });
 
-Deno.test("an alias is in both lists of models beside what it stands for, once its model is there", async () => {
+Deno.test("an alias is in both lists of models next to what it stands for, once its model is there", async () => {
   const aliases = new Map([["gpt-4", "llama"], ["org/fast:small", "qwen3"], ["gone", "nowhere"]]);
   await using server = await startModels({ catalogue: { aliases } });
   const { models } = Tags.parse(await (await server.get("/api/tags")).json());
@@ -147,7 +147,7 @@ Deno.test("/api/tags, ps and show know the one model of a server that has no sto
   }
 });
 
-Deno.test("/api/show tells the header of a model that is not in memory, and what came with it", async () => {
+Deno.test("/api/show reports the header of a model that is not in memory, and what came with it", async () => {
   await using server = await startModels();
   const record = {
     version: 1,
@@ -205,7 +205,7 @@ Deno.test("a request without a prompt loads its model, with keep_alive 0 it unlo
   await until("it is unloaded", () => loadedNames(server).length === 0);
 });
 
-Deno.test("a stream whose model is loaded first has white space meanwhile, and its lines are JSON all the same", async () => {
+Deno.test("a stream whose model is loaded first has white space meanwhile, and its lines are still JSON", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   await using server = await startModels({
     beforeLoad: () => promise,
@@ -339,8 +339,10 @@ Deno.test("/api/pull fetches from Ollama's library, says how far it is, and the 
     assertEquals([last.completed, last.total], [model.size, model.size]);
     // Ollama's clients cut twelve digits out of it, and know by it which lines are of one bar.
     assertMatch(last.digest.slice(7, 19), /^[0-9a-f]{12}$/);
-    const told = lines.map((line) => PullStatus.parse(line)).flatMap(({ digest }) => digest ?? []);
-    assertEquals(new Set(told), new Set([last.digest]));
+    const digests = lines.map((line) => PullStatus.parse(line)).flatMap(({ digest }) =>
+      digest ?? []
+    );
+    assertEquals(new Set(digests), new Set([last.digest]));
     const { models: listed } = Tags.parse(await (await server.get("/api/tags")).json());
     assertEquals(
       listed.find(({ name }) => name === "tiny:8b")?.digest,
@@ -355,7 +357,7 @@ Deno.test("/api/pull fetches from Ollama's library, says how far it is, and the 
     assertMatch(failed.at(-1).error, /no ollama:tiny:9b/);
   }));
 
-Deno.test("/api/pull fetches nothing of the server's own machine or of an address that somebody names", async () => {
+Deno.test("/api/pull fetches nothing of the server's own machine or of an address in a request", async () => {
   await using server = await startModels(CHANGES);
   const before = files(server);
   const path = join(server.folder, "llama.gguf");

@@ -72,7 +72,7 @@ Deno.test("/api/chat: the answer is OpenAI's in Ollama's shape, whole and as lin
   assertEquals(pieces.map(({ message }) => message.content).join(""), rest.message.content);
 });
 
-Deno.test("/api/chat: reasoning is told apart as thinking; think false ends it, a word reaches the template", async () => {
+Deno.test("/api/chat: reasoning is separate as thinking; think false ends it, a word reaches the template", async () => {
   const template = "{% for m in messages %}{{ m.content }}{% endfor %}{{ reasoning_effort }}" +
     "{% if enable_thinking is undefined or enable_thinking %}<think>{% endif %}";
   await using server = await startChat({}, template);
@@ -189,8 +189,8 @@ Deno.test("options: each acts as its name says, seeds are kept, -1 and -2 tokens
   await using server = await startServer();
   const ask = async (options: Record<string, unknown>) =>
     await whole(server, "/api/generate", { prompt: "Hello", options });
-  const drawn = (seed: number) => ask({ seed, num_predict: 8, temperature: 1.5 });
-  assertEquals((await drawn(7)).response, (await drawn(7)).response);
+  const sampled = (seed: number) => ask({ seed, num_predict: 8, temperature: 1.5 });
+  assertEquals((await sampled(7)).response, (await sampled(7)).response);
   // Two seeds that are one number.
   const long = async (seed: string) => {
     const text =

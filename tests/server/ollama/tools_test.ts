@@ -161,7 +161,7 @@ Deno.test("calls and results of a conversation make the prompt that OpenAI's sha
   assertEquals(usage.prompt_tokens_details.cached_tokens, all - all % 32, "it is the same prompt");
 });
 
-Deno.test("a result that answers no call is told as it is", async () => {
+Deno.test("a result that answers no call is shown as it is", async () => {
   await using server = await start();
   const messages = [...HELLO, { role: "tool", content: "noon", tool_name: "time" }];
   assert((await whole(server, { messages, options: { num_predict: 2 } })).eval_count > 0);

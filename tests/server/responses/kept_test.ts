@@ -83,7 +83,7 @@ Deno.test("what is kept can be fetched, listed in pages and deleted", async () =
   assertEquals(
     (await inputItems(server, next.id)).data.length,
     6,
-    "who goes on from it still does",
+    "its continuations still work",
   );
 });
 

@@ -195,7 +195,7 @@ Deno.test("items become the messages that the template wants", async () => {
   }
 });
 
-Deno.test("what a developer says in the midst is the user's where the template wants none there", async () => {
+Deno.test("what a developer says between others is the user's where the template wants none there", async () => {
   const template = "{% for m in messages %}{% if m.role == 'system' and not loop.first %}" +
     "{{ raise_exception('first alone') }}{% endif %}{{ m.role[0] }}:{{ m.content }}\n{% endfor %}a:";
   await using server = await startChat({}, template);
@@ -278,10 +278,13 @@ Deno.test("log-probabilities are those of OpenAI's chat, whole and streamed", as
   const wanted = JSON.stringify(logprobs!.content).replaceAll('"bytes":null', '"bytes":[]');
   assertEquals(item.content[0].logprobs, JSON.parse(wanted));
   const events = await responseEvents(server, more);
-  const told = events.flatMap((event) =>
+  const logprobsOfEvents = events.flatMap((event) =>
     event.type === "response.output_text.delta" ? event.logprobs : []
   );
-  assertEquals(told.map(({ logprob }) => logprob), logprobs!.content.map(({ logprob }) => logprob));
+  assertEquals(
+    logprobsOfEvents.map(({ logprob }) => logprob),
+    logprobs!.content.map(({ logprob }) => logprob),
+  );
   assertEquals(withoutIds(assembled(events)), withoutIds(whole));
 });
 

@@ -246,7 +246,7 @@ Deno.test("a custom tool is called with a text, whole and streamed alike, and go
   assert(calls > 0, `${calls} calls came whole and in pieces`);
 });
 
-Deno.test("the model is told of a custom tool's grammar, and of calls as of a function with one text", async () => {
+Deno.test("the model gets a custom tool's grammar, and calls as of a function with one text", async () => {
   const template = "{% for t in tools or [] %}{{ t.function | tojson }}{% endfor %}" +
     "{% for m in messages %}{{ m.role[0] }}:{{ m.content }}{% for c in m.tool_calls %}<tool_call>" +
     "{{ c.function.name }} {{ c.function.arguments | tojson }}</tool_call>{% endfor %}\n{% endfor %}a:";

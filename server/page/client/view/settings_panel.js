@@ -43,7 +43,7 @@ export class SettingsPanel {
       id: "setting-system",
       rows: 4,
       "aria-label": "System prompt",
-      placeholder: "What the model is told before the conversation",
+      placeholder: "What the model gets before the conversation",
     });
     box.value = settings.system;
     box.addEventListener("input", () => {
