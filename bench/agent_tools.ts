@@ -1,6 +1,6 @@
 /**
- * The tools of an agent that writes code, calls of them as a model writes them, and the schema that holds an answer
- * to be such a call: what the benchmarks of constrained output use.
+ * What the benchmarks of constrained output use: the tools of an agent that writes code, calls as a model writes them,
+ * and a schema that requires such a call.
  *
  * @module
  */

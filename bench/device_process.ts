@@ -1,7 +1,7 @@
 /**
- * What it costs a token that the device lives in a process of its own: a tiny model's answers with and without,
- * in turns, so that what else the machine does weighs on both alike.
- * `deno run -A bench/device_process.ts [MODEL.gguf] [--device NAME] [--rounds N]`
+ * What a device in a separate process costs a token. A tiny model answers with and without it in turns, so that other
+ * work of the machine affects both alike. `deno run -A bench/device_process.ts [MODEL.gguf] [--device NAME] [--rounds
+ * N]`
  *
  * @module
  */

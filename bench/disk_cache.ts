@@ -1,8 +1,8 @@
 /**
- * What the disk cache saves and costs: the time to the first token of a prompt that is computed, found in memory, and
- * found on disk after a restart, warm and cold; then how much longer steps of running streams wait for each other while
- * a prompt's KV blocks are written and read. `deno run -A bench/disk_cache.ts MODEL.gguf [--device auto] [--tokens 4000]
- * [--folder DIR] [--streams 4] [--steps 300] [--process]`
+ * What the disk cache saves and costs. It measures the time to the first token of a prompt that is computed, found in
+ * memory, and found on disk after a restart, warm and cold. Then it measures how much longer steps of running streams
+ * wait while a prompt's KV blocks are written and read. `deno run -A bench/disk_cache.ts MODEL.gguf [--device auto]
+ * [--tokens 4000] [--folder DIR] [--streams 4] [--steps 300] [--process]`
  *
  * The cold reading needs to be root (it writes to /proc/sys/vm/drop_caches). The folder should be on the disk that is
  * meant; default is a new one in the system's folder for temporary files. It is removed in the end.

@@ -1,7 +1,7 @@
 /**
- * The engine on the CPU library with a model of Llama-3.2-1B's shape in Q8_0: prefill and decode
- * speed, the share of the machine's memory bandwidth that decode reaches, and the memory that the
- * process takes beyond weights, KV cache and activations. `deno run -A bench/engine.ts [MODEL.gguf]`
+ * The engine on the CPU library with a model of Llama-3.2-1B's shape in Q8_0. It measures prefill and decode speed, and
+ * the share of the machine's memory bandwidth that decode reaches. It also measures the process's memory beyond
+ * weights, KV cache and activations. `deno run -A bench/engine.ts [MODEL.gguf]`
  *
  * @module
  */

@@ -156,9 +156,9 @@ const treeMs = performance.now() - started;
 console.log(`${vocabulary.vocabSize} tokens; their tree was made in ${treeMs.toFixed(0)} ms`);
 measureTools(masks, vocabulary);
 for (const [name, grammar, text] of CASES) {
-  const compileBegun = performance.now();
+  const compileStarted = performance.now();
   let automaton = new Automaton(grammar());
-  console.log(`${name}: compiled in ${(performance.now() - compileBegun).toFixed(2)} ms`);
+  console.log(`${name}: compiled in ${(performance.now() - compileStarted).toFixed(2)} ms`);
   row("cold", measure(masks, automaton, text));
   row("seen", measure(masks, automaton, text));
   automaton = new Automaton(grammar());

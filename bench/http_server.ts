@@ -1,9 +1,9 @@
 /**
- * What HTTP itself costs the server, without an engine: processor time of its process for a streamed
- * event and for a request, with a connection of its own and on one that is kept. Processor time, so
- * that what else the machine does matters little. The server's own HTTP/1.1 is compared with `Deno.serve`, `node:http`,
- * and `Deno.serve` behind a front that passes bytes on without looking at them, which is the least that one with limits
- * would do. The clients are another process. `deno run -A bench/http_server.ts [m40|deno|node|proxy ...]`
+ * What HTTP itself costs the server, without an engine: its processor time for a streamed event and for a request, with
+ * a new connection and with a kept one. Processor time, so that what else the machine does matters little. The server's
+ * own HTTP/1.1 is compared with `Deno.serve`, `node:http`, and `Deno.serve` behind a front that passes bytes on without
+ * looking at them, which is the least that one with limits would do. The clients are another process. `deno run -A
+ * bench/http_server.ts [m40|deno|node|proxy ...]`
  *
  * @module
  */

@@ -35,9 +35,9 @@ export function parseStepTimes(text: string): StepTimes {
 }
 
 /**
- * Has an engine's steps take as long as a GPU's do, those of runs as well: nothing is computed, any allowed token is as
- * likely as the others, and it is the seed's and the place's whatever else is in the step. The rest of the processor,
- * between and during steps, is what a GPU of that speed would wait for.
+ * Has an engine's steps and runs take as long as a GPU's do. Nothing is computed. Any allowed token is equally likely,
+ * and depends on seed and position alone. The rest of the processor, between and during steps, is what a GPU of that
+ * speed would wait for.
  */
 export function paceDevice(engine: Engine, times: StepTimes): void {
   const { vocabSize } = engine.model;

@@ -1,7 +1,7 @@
 /**
- * What the queue before replicas costs a request: the time that the event loop spends in it, by how many ask at a time
- * and how long their prompts are, the half of each prompt being in the KV cache. `deno run -A bench/replica_queue.ts
- * [MODEL.gguf] [--device cpu,cpu] [--requests N]`
+ * What the queue before replicas costs a request: the event loop's time, by the number of requests at a time and the
+ * length of their prompts. Half of each prompt is in the KV cache. `deno run -A bench/replica_queue.ts [MODEL.gguf]
+ * [--device cpu,cpu] [--requests N]`
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
- * What a token costs the host by the samplers that look at a sequence's past, in microseconds, with 32,768 tokens of it:
- * DRY and the window of penalties, on texts that repeat themselves in different ways. It is spent on the event loop.
- * `deno run -A bench/sampling_history.ts`
+ * What a token costs the host by the samplers that look at a sequence's past, in microseconds. The past has 32,768
+ * tokens, for DRY and the window of penalties, in texts that repeat themselves in different ways. It is spent on the
+ * event loop. `deno run -A bench/sampling_history.ts`
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
- * What a step costs the host: 32 sequences decode on a device that does nothing, so that all the time is
- * the scheduler's own: choosing the sequences, writing the step's block, taking the tokens in and delivering them.
- * `deno run -A bench/scheduler.ts`
+ * What a step costs the host. 32 sequences decode on a device that does nothing, so that all the time is the
+ * scheduler's own: choosing the sequences, writing the step's block, taking the tokens in and delivering them. `deno
+ * run -A bench/scheduler.ts`
  *
  * @module
  */

@@ -1,9 +1,9 @@
 /**
- * What a server adds to a batch: tokens a second of N streams over HTTP, once all of them decode, compared with the
- * device alone for a batch of N at the same depth. With --replicas each of the devices of a list has the model, and
- * what they give alone is that of a batch of its share, times their number. `deno run -A bench/served.ts [MODEL.gguf]
- * [--device auto] [--split rows] [--clients 8,32] [--tokens 256] [--run-steps 32] [--device-process] [--replicas]`;
- * with `--step-ms 15` steps compute nothing and take as long as a GPU's of that speed do, several at the same time too.
+ * What a server adds to a batch. It compares the tokens a second of N decoding streams over HTTP with the device alone,
+ * for a batch of N at the same depth. With --replicas each of the devices of a list has the model, and what they give
+ * alone is that of a batch of its share, times their number. `deno run -A bench/served.ts [MODEL.gguf] [--device auto]
+ * [--split rows] [--clients 8,32] [--tokens 256] [--run-steps 32] [--device-process] [--replicas]`; with `--step-ms 15`
+ * steps compute nothing and take as long as a GPU's of that speed do, several at the same time too.
  *
  * @module
  */

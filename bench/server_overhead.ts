@@ -1,8 +1,7 @@
 /**
- * What the server itself costs for each streamed token, of a completion and of a chat: the time of a
- * stream over HTTP less the time of the same generation taken from the engine directly. Reading the
- * stream in the same thread is part of it; parsing its JSON is not.
- * `deno run -A bench/server_overhead.ts [MODEL.gguf]`
+ * What the server itself costs for each streamed token of a completion and of a chat: the time of a stream over HTTP
+ * less that of the same generation from the engine directly. Reading the stream in the same thread is part of it;
+ * parsing its JSON is not. `deno run -A bench/server_overhead.ts [MODEL.gguf]`
  *
  * @module
  */

@@ -1,8 +1,8 @@
 /**
- * How long hostile requests hold the event loop of a server, and so everybody else's answers: sends all of
- * `stalls/inputs.ts` to a served demo model, one after the other, and prints the longest stall of each.
- * `deno run -A bench/stalls.ts [WORDS OF NAMES ...] [--over 50] [--ctx 65536]`; with --over, only those above so many milliseconds; with
- * --ctx, a longer context than the model was trained for, which fewer inputs are too long for.
+ * How long hostile requests hold the event loop of a server, and so delay all other answers. Sends all of
+ * `stalls/inputs.ts` to a served demo model, one after the other, and prints the longest stall of each. `deno run -A
+ * bench/stalls.ts [WORDS OF NAMES ...] [--over 50] [--ctx 65536]`. With --over it prints only those above so many
+ * milliseconds. With --ctx the context is longer than the model was trained for, so that fewer inputs are too long.
  *
  * The clients are in a thread of their own and the device in a process of its own, so what is measured is the server.
  * The collector of garbage is in it. A stall is what the thread computed between two turns of a timer, so that other

@@ -92,7 +92,7 @@ Deno.test("MCP: a server that ends within a call is started again by the next on
 Deno.test("MCP: a caller that waits for a restarting server is served, though the caller that started it has left", async () => {
   const folder = await Deno.makeTempDir();
   {
-    await using mcp = await open({ it: hostile("slow-anew", join(folder, "called")) });
+    await using mcp = await open({ it: hostile("slow-restart", join(folder, "called")) });
     assert((await mcp.call("it__say", {})).failed, "it has ended");
     const first = new AbortController();
     const left = mcp.call("it__say", {}, first.signal);
@@ -110,7 +110,7 @@ Deno.test("MCP: a caller that waits for a restarting server is served, though th
 
 Deno.test("MCP: the end does not wait for a server without waiting callers", async () => {
   const folder = await Deno.makeTempDir();
-  const mcp = await open({ it: hostile("silent-anew", join(folder, "called")) });
+  const mcp = await open({ it: hostile("silent-restart", join(folder, "called")) });
   assert((await mcp.call("it__say", {})).failed, "it has ended");
   const leaving = AbortSignal.timeout(50);
   await assertRejects(() => mcp.call("it__say", {}, leaving), DOMException);

@@ -14,8 +14,8 @@ const SHOWN = ["tools", "structuredContent"];
 const MOST_WAITING = 64;
 
 /**
- * A message out of its JSON. Where its result has schemas or data, they have their numbers and the order of their
- * members as the server wrote them; the SDK's own reader rounds numbers to doubles and sorts keys that are integers.
+ * A message out of its JSON. Schemas and data of its result have their numbers and the order of their members as the
+ * server wrote them. The SDK's own reader rounds numbers to doubles and sorts keys that are integers.
  *
  * @throws {SyntaxError} for what is no JSON; the SDK's error for what is no message.
  */
@@ -27,8 +27,8 @@ export function readMessage(text: string): JSONRPCMessage {
 }
 
 /**
- * The exact results of messages that the SDK reads itself, as it does over HTTP: they are taken from the text on
- * its way there, and put in the message when the SDK hands it out.
+ * The exact results of messages that the SDK reads itself, as it does over HTTP. They are taken from the text on its
+ * way there, and put in the message when the SDK hands it out.
  */
 export class ExactResults {
   private readonly waiting = new Map<unknown, unknown>();

@@ -1,7 +1,7 @@
 /**
- * Tools of MCP servers (Model Context Protocol): the servers that a file names are started or called, their tools
- * become tools that a model may call, and what they answer becomes text for the model. Nothing here knows of
- * engines, requests or terminals.
+ * Tools of MCP servers (Model Context Protocol). The servers that a file names are started or called, their tools
+ * become tools that a model may call, and their answers become text for the model. Nothing here knows of engines,
+ * requests or terminals.
  *
  * @module
  */

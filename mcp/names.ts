@@ -2,8 +2,8 @@
  * The names by which a model calls the tools of several servers: `SERVER__TOOL`, of letters, digits, `_` and `-`,
  * which every model's templates and other servers' rules bear.
  *
- * A server's part never has two underscores side by side and ends with none, so that what stands before the first
- * `__` names the server: no server can give a tool the name of another one's, which may be allowed.
+ * A server's part never has two underscores in a row and ends with none, so that the text before the first `__` names
+ * the server. No server can give a tool the name of another one's, which may be allowed.
  *
  * @module
  */

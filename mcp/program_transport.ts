@@ -20,9 +20,9 @@ const MOST_ERROR_CHARACTERS = 2000;
 /**
  * A server that is a program: JSON-RPC messages, a line each, on its standard input and output.
  *
- * Unlike the SDK's own transport it runs the program in a session of its own: Ctrl-C, which stops an answer, is
- * for this program and must not end the server; and what it started ends with it. And it reads schemas and data
- * without loss.
+ * Unlike the SDK's own transport it runs the program in a session of its own. Ctrl-C, which stops an answer, is for
+ * this program and must not end the server; and what it started ends with it. And it reads schemas and data without
+ * loss.
  */
 export class ProgramTransport implements Transport {
   onclose?: () => void;

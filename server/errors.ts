@@ -96,9 +96,8 @@ const STATUS: Record<M40ErrorCode, number> = {
 };
 
 /**
- * What a client gets of an error. An engine's error speaks for itself, but for `internal`; any
- * other error is a fault of the program: it goes to the log with its stack, and the client gets a
- * number to find it by.
+ * What a client gets of an error. An engine's error has its own message, except for `internal`. Any other error is a
+ * fault of the program: it is logged with its stack, and the client gets a number to find it by.
  *
  * @param retryAfterSeconds When a client that found the queue full may come again; default 1.
  */

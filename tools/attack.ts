@@ -1,6 +1,6 @@
 /**
  * Attacks a server of its own in the ways that once stopped one, thousands of connections each, while a client reads a
- * stream and another one asks for its health: `deno run -A tools/attack.ts [CONNECTIONS]`. Linux.
+ * stream and another one asks for its health. `deno run -A tools/attack.ts [CONNECTIONS]`. Linux.
  *
  * It prints what the two clients saw and what memory the server took, and ends with 1 where a client was kept waiting.
  *

@@ -141,9 +141,9 @@ async function makeArchive(
 
   const archive = join(OUTPUT, `${name}.tar.gz`);
   await pack(folder, archive, commit.time);
-  const billBeside = join(OUTPUT, `${name}.cdx.json`);
-  await Deno.writeTextFile(billBeside, billText);
-  return { archive, bill: billBeside };
+  const billPath = join(OUTPUT, `${name}.cdx.json`);
+  await Deno.writeTextFile(billPath, billText);
+  return { archive, bill: billPath };
 }
 
 /** The tree of a commit, every file of which has the commit's time; returns its folder. */

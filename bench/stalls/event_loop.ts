@@ -13,8 +13,8 @@ export interface Stall {
 }
 
 /**
- * Measures how long the event loop of the main thread is held: a timer that is due all the time, how late it comes, and
- * how much the thread has computed until then.
+ * Measures how long the event loop of the main thread is held: how late a timer fires that is always due, and how much
+ * the thread has computed until then.
  */
 export class EventLoopWatch implements Disposable {
   private last = performance.now();

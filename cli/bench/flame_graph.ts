@@ -13,8 +13,8 @@ interface Box {
 }
 
 /**
- * Profiles as one SVG file that a browser opens by itself: a flame graph each, with the step, its layers and their
- * operations in the program's order, as wide as they take long. What a box is stands in its tooltip.
+ * Profiles as one SVG file that a browser opens by itself. Each is a flame graph of the step, its layers and their
+ * operations in the program's order, as wide as their time. What a box is stands in its tooltip.
  */
 export function flameGraph(profiles: readonly StepProfile[]): string {
   const height = 4 * ROW;
@@ -46,10 +46,12 @@ function graphOf({ measured: { kind, size, depth }, operations }: StepProfile, t
   const title = kind === "decode" ? `decode ${size} at depth ${depth}` : `prompt of ${size}`;
   const all = { name: title, from: 0, microseconds: from };
   const rows = [[all], layers, leaves];
-  return rows.map((row, i) => row.map((box) => drawn(box, from, top + i * ROW)).join("")).join("");
+  return rows.map((row, i) => row.map((box) => boxMarkup(box, from, top + i * ROW)).join("")).join(
+    "",
+  );
 }
 
-function drawn({ name, from, microseconds }: Box, all: number, top: number): string {
+function boxMarkup({ name, from, microseconds }: Box, all: number, top: number): string {
   const scale = all > 0 ? WIDTH / all : 0;
   const width = microseconds * scale;
   const room = Math.floor(width / CHARACTER) - 1;

@@ -14,9 +14,9 @@ export interface Perplexity {
 }
 
 /**
- * The perplexity of a text, in chunks that do not know of each other. Of each chunk the second half is
- * scored, so that every scored token has at least half a chunk before it; what is left over at the end of
- * the text is not. A text of less than a chunk is one chunk, scored from its second token on.
+ * The perplexity of a text, in chunks that do not know of each other. The second half of each chunk is scored, so that
+ * every scored token has at least half a chunk before it. The rest at the end of the text is not scored. A text of less
+ * than a chunk is one chunk, scored from its second token on.
  *
  * This is how llama.cpp's `llama-perplexity` cuts and scores, so the numbers can be compared.
  *

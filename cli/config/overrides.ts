@@ -6,8 +6,8 @@ import type { ConfigReader } from "./config_reader.ts";
 const MOST_DEPTH = 16;
 
 /**
- * What a model's table says of its file's metadata: a list as on the command line, or a table of keys and values, in
- * which a dot in a name that has no quotes makes tables in tables.
+ * A model's table of overrides of its file's metadata: a list as on the command line, or a table of keys and values. A
+ * dot in an unquoted name makes nested tables.
  *
  * @param value What stands there.
  * @throws {M40Error} "invalid_request" for what is neither.

@@ -94,8 +94,8 @@ export const MODEL_OPTIONS = {
 };
 
 /**
- * For a command that asks one thing after the other: no sequence is ever preempted, so no host memory is reserved for
- * swapping, which on a GPU would take most of a second.
+ * For a command that sends one request after the other: no sequence is ever preempted. So no host memory is reserved
+ * for swapping, which on a GPU would take most of a second.
  */
 export const ALONE = { parallel: 1, hostCacheBytes: 0 } as const;
 

@@ -60,7 +60,7 @@ export const SERVE_OPTIONS = {
       "large states",
   ),
   replicas: flag(
-    "Each of the devices of --device cuda:0,1 has the whole model, where it fits: requests go where their beginning " +
+    "Each of the devices of --device cuda:0,1 has the whole model, where it fits: requests go where their prefix " +
       "is in the KV cache, else where there is least to do; what holds for a device, such as --parallel, holds for each",
   ),
   "max-queue": option(

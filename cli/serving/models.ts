@@ -80,8 +80,8 @@ async function mainModel(settings: ServeSettings, own: Map<string, string>): Pro
 }
 
 /**
- * Loads a model, with room for the others that may be loaded with it: it has its share of the device's memory, where
- * that is enough for it, else what is left by those that are there.
+ * Loads a model, with room for the others that may be loaded with it. It gets its share of the device's memory where
+ * that is enough, else what the loaded ones leave.
  */
 async function load(
   settings: ServeSettings,

@@ -51,13 +51,13 @@ export class ChatFormat {
 
   /**
    * @param contextTokens Tokens that a prompt may have at most.
-   * @param beginning The system message of conversations without one, and what each goes on with.
+   * @param defaultStart The system message of conversations without one, and what each goes on with.
    */
   constructor(
     private readonly tokenizer: Tokenizer,
     private readonly templates: ChatTemplates,
     private readonly contextTokens = Infinity,
-    private readonly beginning: {
+    private readonly defaultStart: {
       readonly system?: string;
       readonly messages?: readonly ChatMessage[];
     } = {},
@@ -96,7 +96,7 @@ export class ChatFormat {
     request = { ...request, messages: await withoutCutCalls(request.messages, turn) };
     await checkRequest(request, turn);
     await turns.next();
-    request = { ...request, messages: this.withBeginning(request.messages) };
+    request = { ...request, messages: this.withDefaultStart(request.messages) };
     const { messages, continueFinal = false } = request;
     const template = await this.templateFor(request);
     this.tokenStarts ??= tokenStarts(this.tokenizer);
@@ -155,8 +155,8 @@ export class ChatFormat {
     await this.renderer.close();
   }
 
-  private withBeginning(given: readonly ChatMessage[]): readonly ChatMessage[] {
-    const { system, messages = [] } = this.beginning;
+  private withDefaultStart(given: readonly ChatMessage[]): readonly ChatMessage[] {
+    const { system, messages = [] } = this.defaultStart;
     const isSystem = ({ role }: ChatMessage) => role === "system" || role === "developer";
     const own: ChatMessage[] = system === undefined || given.some(isSystem)
       ? []

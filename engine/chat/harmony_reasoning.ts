@@ -25,8 +25,8 @@ type TokenName = (typeof TOKENS)[number];
 type HarmonyBody = "reasoning" | "content" | "call";
 
 /**
- * Where an output is: before a message, in the header of one (with the tokens that name its role, and those that name
- * its channel, from `<|channel|>` on), or in the body of one.
+ * Where an output is: before a message, in its header (with the tokens of its role, and those of its channel, from
+ * `<|channel|>` on), or in its body.
  */
 export type HarmonyPhase =
   | {

@@ -29,9 +29,9 @@ export interface OrderAbilities {
   /** A tool's result without the call that it answers. */
   readonly resultAlone: boolean;
   /** What an assistant says in the message in which it calls a tool. */
-  readonly contentBesideCall: boolean;
+  readonly contentWithCall: boolean;
   /** The same where the message has reasoning as well. */
-  readonly contentBesideThoughtAndCall: boolean;
+  readonly contentWithThoughtAndCall: boolean;
 }
 
 /** Every order. */
@@ -49,8 +49,8 @@ export const ANY_ORDER: OrderAbilities = {
   assistantBeforeCall: true,
   userAfterResult: true,
   resultAlone: true,
-  contentBesideCall: true,
-  contentBesideThoughtAndCall: true,
+  contentWithCall: true,
+  contentWithThoughtAndCall: true,
 };
 
 /** The least that a template may know: a system message in front, then user and assistant in turn. */
@@ -121,11 +121,11 @@ export function triedOrder(
       });
       return shows(result(NEEDLE), assistant("y"), user("x")) && shows(user("x"), result(NEEDLE));
     },
-    contentBesideCall: () => contentBeside(false),
-    contentBesideThoughtAndCall: () => contentBeside(true),
+    contentWithCall: () => contentWith(false),
+    contentWithThoughtAndCall: () => contentWith(true),
   };
   // Also in a turn that is over: some templates leave out more of those.
-  const contentBeside = (thought: boolean) =>
+  const contentWith = (thought: boolean) =>
     withCall([user("x")], { content: say(NEEDLE) }, [], thought) &&
     withCall([user("x")], { content: say(NEEDLE) }, [assistant("z"), user("x")], thought);
   return lazily(tries);

@@ -22,8 +22,8 @@ export function tokenStarts(tokenizer: Tokenizer): RegExp {
 }
 
 /**
- * Marks the texts of a request, so that none of them can become a control token: not by itself, not together with its
- * neighbours in the prompt, and not by what a template leaves out of it.
+ * Marks the texts of a request, so that none of them can become a control token. This holds for a text by itself,
+ * together with its neighbours, and where a template leaves out a part of it.
  */
 export class Protection {
   /** The character that marks. It stands nowhere in the request. */

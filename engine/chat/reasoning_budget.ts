@@ -24,8 +24,8 @@ interface State<Phase> {
 }
 
 /**
- * Ends reasoning that has had its tokens. What it says follows from the tokens that it is asked for, in
- * any order: states are kept for the last ones, and made again from where those of the next question differ.
+ * Ends reasoning that has had its tokens. Its answer follows from the tokens alone, in any order of calls. States are
+ * kept for the last tokens, and made again from where those of the next call differ.
  */
 export class ReasoningBudget<Phase> implements Steering {
   private readonly tokens: number[] = [];

@@ -247,7 +247,7 @@ Deno.test("a budget ends reasoning after so many tokens, 0 at once, and leaves c
   assertEquals(steered(control, "Q<think>", "abcdef", 3), "abc</think>\n\ndef");
 });
 
-Deno.test("a budget ends gpt-oss's analysis by beginning the final message", () => {
+Deno.test("a budget ends gpt-oss's analysis by starting the final message", () => {
   const wish = "<|channel|>analysis<|message|>abcdef";
   const end = "<|end|><|start|>assistant<|channel|>final<|message|>";
   const begin = "<|channel|>analysis<|message|>";

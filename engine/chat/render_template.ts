@@ -64,9 +64,9 @@ export function renderTemplate(job: RenderJob, asItIs = false): Rendered {
   const { template, abilities } = parse(job.template, specialTokens);
   const marks = new Marks(mark);
   // An assistant's message that was started without a word is started again.
-  const isBegun = job.continueFinal && isEmpty(job.messages.at(-1)!);
-  const continueFinal = job.continueFinal && !isBegun;
-  const conversation = !isBegun
+  const isStarted = job.continueFinal && isEmpty(job.messages.at(-1)!);
+  const continueFinal = job.continueFinal && !isStarted;
+  const conversation = !isStarted
     ? job.messages
     : job.messages.length > 1
     ? job.messages.slice(0, -1)

@@ -22,7 +22,7 @@ export function splitCalls(
     }
     const said = content !== null && content.length > 0;
     const together = !said ||
-      (reasoning === undefined ? order.contentBesideCall : order.contentBesideThoughtAndCall);
+      (reasoning === undefined ? order.contentWithCall : order.contentWithThoughtAndCall);
     if (!together) shown.push({ ...rest, content });
     const calling: RenderMessage = {
       ...rest,

@@ -252,8 +252,8 @@ function readTensorType(
 }
 
 /**
- * The tensors in the order of their data. Files of forks have blocks of other sizes under the numbers of types that
- * m40 does not compute with: such a tensor has no more than the bytes up to the next one.
+ * The tensors in the order of their data. Files of forks have blocks of other sizes under the numbers of types that m40
+ * does not compute with. Such a tensor has no more than the bytes up to the next one.
  */
 function measured(tensors: Map<string, GgufTensor>, fileBytes: number): GgufTensor[] {
   const sorted = [...tensors.values()].sort((a, b) => a.offset - b.offset || a.bytes - b.bytes);

@@ -58,8 +58,8 @@ export class GrammarSteering implements Steering {
       state: automaton.start,
       place: track?.start,
     };
-    const begun = track === undefined || track.isContent(track.start);
-    this.progress = [begun ? content : { kind: "before", place: track.start }];
+    const isStarted = track === undefined || track.isContent(track.start);
+    this.progress = [isStarted ? content : { kind: "before", place: track.start }];
   }
 
   next(): undefined {

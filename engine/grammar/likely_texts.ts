@@ -7,8 +7,8 @@ const MOST_BYTES = 128;
 const BEFORE = "\n";
 
 /**
- * The texts that a grammar leaves hardly a choice of, as a tokenizer writes them: a model that samples under a mask may
- * cut such a text into tokens in many ways, and nearly always takes this one.
+ * The texts that a grammar nearly fixes, as a tokenizer writes them. A model that samples under a mask may cut such a
+ * text into tokens in many ways, and nearly always takes this one.
  */
 export class LikelyTexts {
   private readonly known = new WeakMap<State, readonly number[]>();

@@ -44,19 +44,19 @@ interface KeptMasks {
   readonly states: LeastRecentlyUsed<State, AllowedTokens>;
   readonly frames: LeastRecentlyUsed<Frame, FrameTokens>;
   readonly started: WeakMap<Frame, StartedFrame>;
-  readonly making: WeakMap<State, BegunMask>;
+  readonly making: WeakMap<State, StartedMask>;
 }
 
 /** A state's tokens, while they are found out. */
-interface BegunMask {
+interface StartedMask {
   readonly parts: Generator<undefined, AllowedTokens>;
   /** What it may take yet. */
   workLeft: number;
 }
 
 /**
- * The tokens that states allow. What a place in a rule allows is found out once, whatever rules it is in;
- * of a state that is met the first time, only tokens in which a rule ends are looked at.
+ * The tokens that states allow. What a position in a rule allows is computed once, whichever rules it is in. Of a state
+ * that is met the first time, only tokens in which a rule ends are examined.
  */
 export class TokenMasks {
   private readonly short: VocabularyTrie;

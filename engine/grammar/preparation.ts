@@ -28,9 +28,9 @@ interface Ahead {
 }
 
 /**
- * Finds out what the next steps need, a little at a time while the device computes: of each answer what the states
- * allow that it may come to next, and which texts likely follow them; and of the grammar the places that take long to
- * find out whenever an answer comes to them.
+ * Computes what the next steps need, a little at a time while the device computes. For each answer that is what its
+ * possible next states allow, and which texts likely follow. For the grammar it is the positions that are costly in
+ * every answer.
  */
 export class Preparation {
   private readonly ahead = new WeakMap<State, Ahead>();

@@ -1,8 +1,8 @@
 /**
  * JSON without loss. `JSON.parse` is fast, but rounds numbers to doubles and puts keys that are integers before
- * others. Parsers that keep numbers (`lossless-json`) have plain objects, refuse keys that come twice, and take
- * ten times as long; those that make a syntax tree have all of it and take twenty times as long; none bears deep
- * nesting. So `JSON.parse` reads every text, and only one that it would lose something of is read once more.
+ * others. Parsers that keep numbers (`lossless-json`) have plain objects, refuse duplicate keys, and take ten times as
+ * long. Those that make a syntax tree keep all of it and take twenty times as long. None survives deep nesting. So
+ * `JSON.parse` reads every text, and only one that it would lose something of is read once more.
  *
  * @module
  */

@@ -6,8 +6,8 @@ import { readRope, readTemperature } from "./parts/rope.ts";
 import { type Layer, Transformer } from "./parts/transformer.ts";
 
 /**
- * DeepSeek V2 and V3 (DeepSeek-AI 2024, arXiv:2405.04434, arXiv:2412.19437) and what is built like them, GLM-4.7-Flash and
- * Kimi K2 among them: multi-head latent attention, and many small experts.
+ * DeepSeek V2 and V3 (DeepSeek-AI 2024, arXiv:2405.04434, arXiv:2412.19437) and what is built like them, GLM-4.7-Flash
+ * and Kimi K2 among them: multi-head latent attention, and many small experts.
  */
 export const deepseek2: Architecture = {
   name: "deepseek2",
@@ -75,9 +75,8 @@ function readLatent(model: Transformer): Latent {
 }
 
 /**
- * Multi-head latent attention in its absorbed form: the cache holds one vector a token, [latent, rotated key], which all
- * heads look at; what would make a head's keys of it is applied to the head's query, and what would make its values to
- * what was attended.
+ * Multi-head latent attention in its absorbed form. The cache holds one vector a token, [latent, rotated key], for all
+ * heads. The matrix of a head's keys is applied to its query, and the matrix of its values to the attention's output.
  */
 function latentAttention(layer: Layer, input: Buffer, latent: Latent): void {
   const { model, shape: { heads } } = layer;

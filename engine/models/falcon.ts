@@ -16,7 +16,7 @@ export const falcon: Architecture = {
 
     model.embed();
     for (const layer of model.layers) {
-      const normed = layer.norm("attn_norm", model.stream, "normed beside");
+      const normed = layer.norm("attn_norm", model.stream, "normed in parallel");
       const attended = layer.has("attn_norm_2.weight") ? layer.norm("attn_norm_2") : normed;
       attention(layer, attended, { rope });
       feedForward(layer, normed, { activation: "gelu_erf", gated: "none" });

@@ -5,8 +5,8 @@ import { readRope } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
 
 /**
- * GLM-4.5, 4.6 and 4.7 (GLM-4.5 Team 2025, arXiv:2508.06471): experts chosen by sigmoids and a bias, one that every
- * token has, and a few layers without experts first.
+ * GLM-4.5, 4.6 and 4.7 (GLM-4.5 Team 2025, arXiv:2508.06471): experts chosen by sigmoids and a bias, a shared expert,
+ * and a few layers without experts first.
  */
 export const glm4moe: Architecture = {
   name: "glm4moe",

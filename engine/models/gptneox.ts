@@ -18,7 +18,9 @@ export const gptneox: Architecture = {
 
     model.embed();
     for (const layer of model.layers) {
-      const unattended = parallel ? layer.norm("ffn_norm", stream, "normed beside") : undefined;
+      const unattended = parallel
+        ? layer.norm("ffn_norm", stream, "normed in parallel")
+        : undefined;
       attention(layer, layer.norm("attn_norm"), { rope });
       const normed = unattended ?? layer.norm("ffn_norm");
       feedForward(layer, normed, { activation: "gelu_erf", gated: "none" });

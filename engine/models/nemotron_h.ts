@@ -9,12 +9,14 @@ import { NO_ROPE } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
 
 /**
- * Nemotron-H (NVIDIA 2025, arXiv:2504.03624): a layer is one of three things: attention without positions where it has KV
- * heads, a feed-forward layer of squared ReLUs where it has a width, Mamba-2 else.
+ * Nemotron-H (NVIDIA 2025, arXiv:2504.03624): a layer is one of three things. It is attention without positions where
+ * it has KV heads, a feed-forward layer of squared ReLUs where it has a width, Mamba-2 else.
  */
 export const nemotronH: Architecture = { name: "nemotron_h", read };
 
-/** Nemotron 3 Nano (NVIDIA 2025): the same with experts, chosen by sigmoids and a bias, and one that every token has. */
+/**
+ * Nemotron 3 Nano (NVIDIA 2025): the same with experts, chosen by sigmoids and a bias, and one that every token has.
+ */
 export const nemotronHMoe: Architecture = { name: "nemotron_h_moe", read };
 
 function read(gguf: Gguf): Model {

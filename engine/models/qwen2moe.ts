@@ -5,8 +5,8 @@ import { readRope } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
 
 /**
- * Qwen 1.5 and 2's mixtures of experts (Yang et al. 2024, arXiv:2407.10671): the shares of the chosen do not add up to
- * 1, and the expert that every token has is let through by a gate of its own.
+ * Qwen 1.5 and 2's mixtures of experts (Yang et al. 2024, arXiv:2407.10671). The weights of the chosen experts do not
+ * add up to 1, and a gate multiplies the shared expert.
  */
 export const qwen2moe: Architecture = {
   name: "qwen2moe",

@@ -5,9 +5,9 @@ import type { Program } from "./program.ts";
 import { writesAll } from "./writes_all.ts";
 
 /**
- * Where a program may be cut, as the numbers of the operations that then come first: on each side something is kept of
- * a sequence, nothing of it is of operations on both sides, and all that goes from one side to the other is rows of
- * tokens that the first part has written for sure.
+ * Where a program may be cut, as the numbers of the operations that then come first. On each side something is kept of
+ * a sequence, and no kept state belongs to operations on both sides. Only rows of tokens that the first part surely
+ * wrote cross the cut.
  */
 export function cutsOf(program: Program): number[] {
   const { operations, buffers } = program;
@@ -30,8 +30,8 @@ export function cutsOf(program: Program): number[] {
 }
 
 /**
- * Of {@link cutsOf} those where little goes over, one between each two operations that keep something: where the fewest
- * columns do, and of those alike the last one, so that what follows a layer's attention stays with it.
+ * Of {@link cutsOf} the cheap ones, one between each two operations that keep something: where the fewest columns
+ * cross. Of equal ones it takes the last, so that what follows a layer's attention stays with it.
  */
 export function layerCutsOf(program: Program): number[] {
   const uses = new BufferUses(program);
@@ -94,9 +94,9 @@ class BufferUses {
   }
 
   /**
-   * Whether a library may never write what operations before a cut last put into a buffer: it may do two of them in
-   * one, and leave out what is between them where no other operation reads it (cuda/gpu/fusion.cu). Of those behind the
-   * cut it sees nothing.
+   * Whether a library may skip writing what operations before a cut last put into a buffer. It may fuse two of them,
+   * and leave out what is between them where no other operation reads it (cuda/gpu/fusion.cu). Of those behind the cut
+   * it sees nothing.
    */
   mayBeLeftOut(buffer: number, cut: number): boolean {
     const before = this.uses[buffer].filter(({ operation }) => operation < cut);

@@ -28,8 +28,9 @@ export interface ProductPart {
 }
 
 /**
- * The operations from number `at` on, where they are the product of q, k and v and all that is done to their heads up to the
- * attention's output, and none of it is used by anybody else: then a card can compute some KV heads, and what belongs to them.
+ * The operations from number `at` on, if they are the product of q, k and v and all that is done to their heads up to
+ * the attention's output. Where no other operation uses them, a card can compute some of the KV heads and what belongs
+ * to them.
  */
 export function headOperationsAt(program: Program, at: number): HeadOperations | undefined {
   const [product, rope, attention] = program.operations.slice(at, at + 3);

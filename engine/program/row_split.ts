@@ -262,15 +262,15 @@ class CardProgram {
     const [begin, end] = this.own(bounds);
     const group = rope.n_heads / rope.n_kv_heads;
     const { parts, kColumn, vColumn, columns } = headParts(heads, begin, end)!;
-    const beside = this.buffer(product.output, columns);
+    const projected = this.buffer(product.output, columns);
     const width = group * attention.value_dim;
     const result = this.buffer(attention.output, (end - begin) * width);
     const own = { n_heads: (end - begin) * group, n_kv_heads: end - begin };
     const sinks = this.values(attention.sinks, begin * group, own.n_heads);
     this.operations.push(
-      this.cut(product, parts, beside),
-      { ...rope, ...own, q: beside, kv: beside, k_column: kColumn, v_column: vColumn },
-      { ...attention, ...own, q: beside, output: result, sinks },
+      this.cut(product, parts, projected),
+      { ...rope, ...own, q: projected, kv: projected, k_column: kColumn, v_column: vColumn },
+      { ...attention, ...own, q: projected, output: result, sinks },
     );
     this.cacheLayers[rope.layer] = { ...this.cacheLayers[rope.layer], kvHeads: end - begin };
     this.exchange(result, 0, attention.output, bounds.map((head) => head * width));
@@ -281,12 +281,19 @@ class CardProgram {
   private activated({ product, bounds }: SplitProduct, activation: Activation): number {
     const [begin, end] = this.own(bounds);
     const columns = end - begin;
-    const beside = this.buffer(product.output, 2 * columns);
+    const projected = this.buffer(product.output, 2 * columns);
     const result = this.buffer(activation.output, columns);
     const parts = [0, 1].map((i) => ({ i, first: begin, rows: columns, column: i * columns }));
     this.operations.push(
-      this.cut(product, parts, beside),
-      { ...activation, input: beside, up: beside, up_column: columns, columns, output: result },
+      this.cut(product, parts, projected),
+      {
+        ...activation,
+        input: projected,
+        up: projected,
+        up_column: columns,
+        columns,
+        output: result,
+      },
     );
     this.exchange(result, 0, activation.output, bounds);
     return 1;

@@ -11,9 +11,9 @@ export const demoModelFile: string = FILE;
 /**
  * A path of the built-in model that native code can open.
  *
- * In a checkout that is the file itself. The executable carries the file in a file system that exists
- * only for TypeScript, so it is copied once into the cache folder; where the environment names none,
- * into a temporary folder that goes when the program ends.
+ * In a checkout that is the file itself. The executable carries the file in a file system that exists only for
+ * TypeScript, so it is copied once into the cache folder. Where the environment names none, it goes into a temporary
+ * folder that is removed when the program ends.
  *
  * @param standalone Whether this is the executable.
  */

@@ -1,8 +1,8 @@
 import { levenshteinDistance } from "@std/text/levenshtein-distance";
 
 /**
- * The candidate that a mistyped word most likely means, or undefined where none is close: at most two
- * edits away, or a third of the word's length where that is more, or one that the word begins.
+ * The candidate that a mistyped word most likely means, or undefined where none is close. Close is at most two edits
+ * away, or a third of the word's length where that is more, or a candidate that starts with the word.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const wanted = word.toLowerCase();

@@ -56,8 +56,8 @@ export class BpeSymbols {
 
 /**
  * Reads `tokenizer.ggml.merges`: two texts each, with a space between them, in the order of their rank.
- * As in llama.cpp, a merge whose parts or result are no tokens is one like any other (what stays of such
- * a text is spelled in bytes), and of two merges of the same texts the first counts.
+ * As in llama.cpp, a merge with parts or a result that are no tokens is one like any other; the rest of such a text is
+ * spelled in bytes. Of two merges of the same texts the first counts.
  *
  * @throws {M40Error} `invalid_model` where there are none, too many, or one that is not two texts.
  */

@@ -1,7 +1,6 @@
 /**
- * The alphabet in which byte-level vocabularies write bytes as characters, after GPT-2's encoder: a
- * byte that is a printable character of Latin-1 stands for itself, the others are U+0100 and on, in
- * their order. A space is `Ġ`.
+ * The alphabet in which byte-level vocabularies write bytes as characters, after GPT-2's encoder. A printable character
+ * of Latin-1 stands for its byte; the other bytes are U+0100 and on, in their order. A space is `Ġ`.
  *
  * @module
  */

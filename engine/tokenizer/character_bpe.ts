@@ -18,10 +18,10 @@ const WORD = /\S/;
 const LINE_BREAKS = /^\n+$/;
 
 /**
- * Byte pair encoding over characters (Gemma 4's and others' {@link PreTokenizerRules.characters}): neighbours
- * within what the pre-tokenizer cuts merge by rank, and a character that the vocabulary does not have becomes its
- * UTF-8 bytes, or the unknown token. Gemma 4 writes spaces as U+2581, and breaks of lines that are a token together
- * are that token, as in llama.cpp.
+ * Byte pair encoding over characters (Gemma 4's and others' {@link PreTokenizerRules.characters}). Neighbours within
+ * the pre-tokenizer's cuts merge by rank. A character that the vocabulary lacks becomes its UTF-8 bytes, or the unknown
+ * token. Gemma 4 writes spaces as U+2581, and breaks of lines that are a token together are that token, as in
+ * llama.cpp.
  *
  * Control, unknown and byte tokens are never merged into.
  */

@@ -22,13 +22,13 @@ const LEAF = 0x80000000;
  * map is replaced by its value; a character that begins none stays.
  *
  * The format is the length of an index in 4 bytes, the index, and the replacements as UTF-8, each with
- * a zero byte behind it. The index is a double array as Darts-clone writes it, in units of 32 bits:
- * the label in bits 0 to 7, whether a key ends here in bit 8, and in bits 10 to 30 what the unit's index is combined
- * with to give that of its children (times 256 where bit 9 is set). The unit of a key's end has bit 31 set and says
- * where its replacement begins.
+ * a zero byte behind it. The index is a double array as Darts-clone writes it, in units of 32 bits. Bits 0 to 7 are the
+ * label, and bit 8 says whether a key ends here. Bits 10 to 30 are combined with the unit's index to give that of its
+ * children (times 256 where bit 9 is set). The unit of a key's end has bit 31 set and says where its replacement
+ * begins.
  *
- * All of it comes out of a file, so it is walked as a whole before it is used: a walk over a text can
- * neither leave it nor go round in it.
+ * All of it comes from a file, so it is walked as a whole before use. A walk over a text can then neither leave it nor
+ * loop in it.
  */
 export class Charsmap {
   readonly #units: Uint32Array;

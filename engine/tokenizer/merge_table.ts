@@ -3,8 +3,8 @@ const ENTRY = 4;
 const EMPTY = -1;
 
 /**
- * What two neighbouring symbols become, and how early: a hash table in one array, because a vocabulary
- * has hundreds of thousands of merges and every word that is new asks for some of them.
+ * What two neighbouring symbols become, and how early. It is a hash table in one array, because a vocabulary has
+ * hundreds of thousands of merges, and every new word looks some of them up.
  */
 export class MergeTable {
   readonly #entries: Int32Array;

@@ -83,9 +83,8 @@ export class PairMerger {
 const CACHED_PAIRS_LOG2 = 16;
 
 /**
- * What two tokens merge into (-1: nothing), for the pairs that came up last: text repeats its pairs, and
- * three array reads are a tenth of the cost of looking up a string. A pair has one place, where the next
- * one that falls on it takes over.
+ * What two tokens merge into (-1: nothing), for the latest pairs. Text repeats its pairs, and three array reads are a
+ * tenth of the cost of looking up a string. A pair has one place, where the next one that falls on it takes over.
  */
 class PairCache {
   readonly #left = new Int32Array(1 << CACHED_PAIRS_LOG2).fill(-1);

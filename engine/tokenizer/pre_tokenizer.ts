@@ -2,9 +2,9 @@ import { compileExpression } from "./expression.ts";
 import type { Cut } from "./pre_tokenizers.ts";
 
 /**
- * The longest word that an expression may find, in code units, where it runs out of memory: V8 keeps a
- * place to go back to for every character outside ASCII, and ends at some millions of them. No text of
- * anybody has such a word; one of an attacker is cut.
+ * The longest word that an expression may find, in code units, before it runs out of memory. V8 keeps a backtracking
+ * state for every character outside ASCII, and ends at some millions of them. No text of anybody has such a word; one
+ * of an attacker is cut.
  */
 const LONGEST_MATCH = 1 << 20;
 

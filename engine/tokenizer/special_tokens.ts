@@ -44,10 +44,9 @@ const encoder = new TextEncoder();
  * Finds the tokens in a text that are never spelled by merging: user-defined tokens always, control
  * tokens and the unknown token on demand.
  *
- * As in llama.cpp, the longest token (in UTF-8 bytes) is looked for first, through the whole text, then
- * the next in what is left: a longer token wins over a shorter one that begins earlier, and of equally
- * long ones that with the lower id. Vocabularies with thousands of special tokens exist, so all tokens
- * of a length are looked for together.
+ * As in llama.cpp, the longest token (in UTF-8 bytes) is looked for first, through the whole text, then the next in
+ * what is left. A longer token wins over a shorter one that starts earlier, and of equally long ones that with the
+ * lower id. Vocabularies with thousands of special tokens exist, so all tokens of a length are looked for together.
  */
 export class SpecialTokens {
   /** The longest first. */

@@ -29,9 +29,9 @@ export interface UnigramOptions extends SentencePieceOptions {
  * token is becomes its UTF-8 bytes, where the vocabulary has all of them, or the unknown token, one
  * for several such characters in a row.
  *
- * Normalization is SentencePiece's. The scores are added in double precision, as in llama.cpp and Hugging
- * Face's tokenizers; SentencePiece itself adds them in single precision, and may choose another of two
- * ways that are as good. A text of n characters takes O(n * longest token).
+ * Normalization is SentencePiece's. The scores are added in double precision, as in llama.cpp and Hugging Face's
+ * tokenizers. SentencePiece itself adds them in single precision, and may choose another of two equally good ways. A
+ * text of n characters takes O(n * longest token).
  */
 export class Unigram implements TokenModel {
   readonly addBosDefault = false;

@@ -1,9 +1,8 @@
 const encoder = new TextEncoder();
 
 /**
- * Bytes that need not be UTF-8 as a string, without loss: what is valid becomes its characters, and an
- * invalid byte b becomes the lone surrogate U+DC00 + b (which no valid UTF-8 can produce; Python calls
- * this "surrogateescape").
+ * Bytes that need not be UTF-8 as a string, without loss. Valid bytes become their characters. An invalid byte b
+ * becomes the lone surrogate U+DC00 + b, which no valid UTF-8 can produce; Python calls this "surrogateescape".
  */
 export function bytesToText(bytes: Uint8Array): string {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -110,8 +110,8 @@ function specialIds(
 }
 
 /**
- * The id in `tokenizer.ggml.NAME_token_id`; undefined where the key is missing or says "none" (-1, of
- * either signedness), or names a token that is not in the vocabulary, which is warned of.
+ * The id in `tokenizer.ggml.NAME_token_id`. Undefined where the key is missing or says "none" (-1, of either
+ * signedness), or, with a warning, names a token that is not in the vocabulary.
  *
  * @throws {M40Error} `invalid_model` for what is no whole number.
  */

@@ -32,8 +32,8 @@ export interface TokenModel {
    */
   encode(text: string, first: boolean, tokens: number[]): void;
   /**
-   * Whether {@link encode} can give a user-defined or the unknown token: a user-defined one that is
-   * written with another character for the space than text has, the unknown one where bytes are missing.
+   * Whether {@link encode} can give a user-defined or the unknown token. It can give a user-defined one that writes the
+   * space with another character than text does, and the unknown one where bytes are missing.
    */
   isSpelled(token: number): boolean;
   /** The UTF-8 bytes of the token of a normal, user-defined, unused or byte type. */

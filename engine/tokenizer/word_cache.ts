@@ -14,8 +14,8 @@ type Spelling = number | readonly number[];
  * The tokens of the words that came last: text repeats its words, and looking one up takes a tenth of
  * the time of spelling it.
  *
- * It has two generations. When the young one is full it becomes the old one, whose words are forgotten
- * but for those that came again: so what is kept is bounded, and words that come often stay.
+ * It has two generations. When the young one is full it replaces the old one, and words that did not come again are
+ * forgotten. So its size is bounded, and frequent words stay.
  */
 export class WordCache {
   #young = new Map<string, Spelling>();

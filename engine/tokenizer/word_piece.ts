@@ -55,9 +55,9 @@ export interface WordPieceOptions {
 }
 
 /**
- * BERT's WordPiece (`tokenizer.ggml.model` = "bert"): text is cleaned, split at white space,
- * punctuation and Chinese characters, and each word is spelled with the longest token first; a word
- * that cannot be spelled to its end is the unknown token.
+ * BERT's WordPiece (`tokenizer.ggml.model` = "bert"). Text is cleaned and split at white space, punctuation and Chinese
+ * characters. Each word is spelled with the longest token first; a word that cannot be spelled to its end is the
+ * unknown token.
  *
  * The encoding is that of Hugging Face's BertTokenizer (Devlin et al. 2018). What it normalizes away,
  * and how many spaces there were, does not come back when tokens are decoded.

@@ -19,9 +19,9 @@ export interface AgentCheck extends Disposable {
 }
 
 /**
- * The line for HAProxy: `up` with a weight, the share in percent of its requests that run and do not wait;
- * `down` when the server takes no new requests, which leaves those be that it has. Not `drain`: that would hold after a
- * restart, until an operator lifts it.
+ * The line for HAProxy: `up` with a weight, the percentage of requests that run and do not wait; `down` when the server
+ * takes no new requests, which does not affect running ones. Not `drain`: that would hold after a restart, until an
+ * operator lifts it.
  *
  * @param draining Whether the server was asked to end.
  */

@@ -4,10 +4,10 @@ import type { AllowedOrigins } from "./cross_origin.ts";
 import { HttpError } from "../errors.ts";
 
 /**
- * Keeps web pages away from the server. A browser runs what any page says, on the machine where the
- * server may listen for that machine alone: a page could send requests across origins, or have its
- * own name resolve to the server's address (DNS rebinding) and be of the same origin. So requests from another
- * origin are refused, and those to a host whose name could be such a page's.
+ * Keeps web pages away from the server. A browser runs what any page says, on the machine where the server may listen
+ * for that machine alone. A page could send requests across origins. It could also have its own name resolve to the
+ * server's address (DNS rebinding) and be of the same origin. So requests from another origin are refused, and those to
+ * a host whose name could be such a page's.
  *
  * @param hosts The hosts that the server answers to.
  * @param allowed Origins whose pages may call it nevertheless.

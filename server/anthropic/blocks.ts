@@ -103,7 +103,7 @@ function readBlock(
   const { type } = block as Block;
   if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
   if (!Object.hasOwn(readers, type)) {
-    if (areTold(type, readers)) {
+    if (areDescribed(type, readers)) {
       turn.parts.push({ type: "text", text: toldContent(block as Block, at) });
       return;
     }
@@ -120,7 +120,7 @@ function readBlock(
 }
 
 /** Whether blocks of a type that has no reader are shown by the texts in them: models and tools made them. */
-function areTold(type: string, readers: Readers): boolean {
+function areDescribed(type: string, readers: Readers): boolean {
   return readers === READERS.assistant || readers === RESULT_READERS ||
     (readers === READERS.user && HOSTED_BLOCK.test(type));
 }

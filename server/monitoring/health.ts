@@ -37,7 +37,7 @@ function lostReplicas(models: Models): number {
  * `GET /health` and `GET /ready`, for a service manager and a load balancer. They need no key, so they reveal nothing
  * of what is served.
  *
- * - `/health` asks whether the server is alive: 200 while it can work or begin anew, also while it drains
+ * - `/health` asks whether the server is alive: 200 while it can work or start again, also while it drains
  *   and while no model is in memory; 503 when the device is lost permanently, or again and again.
  * - `/ready` asks whether it takes requests: 200 while it does; 503 when it drains or has failed.
  */

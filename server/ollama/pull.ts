@@ -88,8 +88,8 @@ function alreadyThere(json: unknown): Response {
 /**
  * What `m40 pull` takes for a name of Ollama's: an alias of m40's, else a model of Ollama's library.
  *
- * @throws {HttpError | M40Error} 400 for what is neither of Hugging Face nor of Ollama's registry: a path would be
- * the server's, and a URL could be of a place that it alone can reach.
+ * @throws {HttpError | M40Error} 400 for what is neither of Hugging Face nor of Ollama's registry. A path would be the
+ * server's, and a URL could be one that the server alone can reach.
  */
 function sourceOf(asked: string): string {
   const known =

@@ -28,7 +28,7 @@ export class TextAnswer implements Answer {
     private readonly generation: Generation,
     private readonly said: Said,
     private readonly arrival: Arrival,
-    private readonly logprobs?: ToldLogprobs,
+    private readonly logprobs?: LogprobOptions,
   ) {
     this.done = generation.done;
   }
@@ -109,7 +109,7 @@ export class TextAnswer implements Answer {
 }
 
 /** How log-probabilities are reported: absent where none are wanted. */
-export interface ToldLogprobs {
+export interface LogprobOptions {
   readonly tokenizer: Tokenizer;
   /** Whether those of other tokens are reported too. */
   readonly top: boolean;
@@ -121,7 +121,7 @@ type LogprobList = NonNullable<Logprobs>;
 export function textOptions(
   { engine }: ServedModel,
   { logprobs, top_logprobs }: Pick<CommonFields, "logprobs" | "top_logprobs">,
-): ToldLogprobs | undefined {
+): LogprobOptions | undefined {
   return logprobs ? { tokenizer: engine.tokenizer, top: (top_logprobs ?? 0) > 0 } : undefined;
 }
 

@@ -15,9 +15,9 @@ const NOTHING = new Uint8Array();
  * tried again with the same bytes, and none come out twice.
  *
  * By itself it does not report how much a failed write has written: some of it may be in the pipe, some in the
- * buffer. So it gets pieces of which that is known as long as the buffer is empty: a line feed alone,
- * and a long piece without one, go straight to the pipe or are not taken; a short piece without one is
- * taken always, and then has to be got out of the buffer.
+ * buffer. So it gets pieces with a known outcome while the buffer is empty. A line feed alone, and a long piece without
+ * one, go straight to the pipe or are not taken. A short piece without one is always taken, and then has to be flushed
+ * from the buffer.
  */
 export class LineBufferedOutput implements Sink {
   /** Bytes of the short piece that is in the buffer still; the next write is that of the same bytes. */

@@ -53,7 +53,7 @@ const LIMITS: JsonLimits = {
 
 /**
  * The value of a body's text. In {@link EXACT_FIELDS} numbers are as {@link parseJson} has them. Elsewhere they are
- * JavaScript's, but for a `seed` beyond 2^53, which is a bigint: seeds of 64 bits are common, and those that differ in
+ * JavaScript's, except a `seed` beyond 2^53, which is a bigint. Seeds of 64 bits are common, and those that differ in
  * the last bits alone must sample different tokens.
  *
  * @throws {SyntaxError} for what is no JSON, {@link JsonTooMuch} for what has more than a body may.

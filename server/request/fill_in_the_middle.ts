@@ -103,8 +103,8 @@ export function gapTokens({ begin, files, before, after, started, fim }: GapProm
 
 /**
  * A prompt that has no more than so many tokens, if that can be: what lies farthest from the gap is left
- * out. Other files have what room is left, the last of them first; of the text before the gap at least
- * three quarters of the room are kept, of the text after it a quarter.
+ * out. Other files get the remaining room, the last of them first. The text before the gap keeps at least three
+ * quarters of the room, the text after it a quarter.
  */
 export function shorten(prompt: GapPrompt, most: number): GapPrompt {
   const room = Math.max(0, most - prompt.begin.length - prompt.started.length - 3);

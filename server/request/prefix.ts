@@ -61,8 +61,8 @@ export async function prefixOf(prefix: string): Promise<string> {
 export function promptPrefix(body: object): string {
   const { system, instructions, messages, input, prompt, input_prefix } = body as Fields;
   const before = textOf(system) + textOf(instructions);
-  if (Array.isArray(messages)) return before + conversationBeginning(messages);
-  if (Array.isArray(input)) return before + conversationBeginning(input);
+  if (Array.isArray(messages)) return before + conversationPrefix(messages);
+  if (Array.isArray(input)) return before + conversationPrefix(input);
   return before + promptText(input ?? prompt ?? input_prefix);
 }
 
@@ -70,7 +70,7 @@ type Fields = Partial<
   Record<"system" | "instructions" | "messages" | "input" | "prompt" | "input_prefix", unknown>
 >;
 
-function conversationBeginning(messages: readonly unknown[]): string {
+function conversationPrefix(messages: readonly unknown[]): string {
   let prefix = "";
   for (const message of messages) {
     const { role, content } = (message ?? {}) as { role?: unknown; content?: unknown };

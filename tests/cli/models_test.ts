@@ -270,8 +270,8 @@ Deno.test("m40 bench --json: prefill and decode of several sizes, with their spr
     ],
   );
   assertEquals(results.every((row: Row) => row.tokens_per_second > 0), true);
-  // All of the file's tensors but the embeddings (352 x 64 float32), of which a token reads a row;
-  // keys and values (3 layers, 2 heads of 16, as halves) of the four tokens that a step reads on average.
+  // All of the file's tensors except the embeddings (352 x 64 float32), of which a token reads a row. Then the keys and
+  // values (3 layers, 2 heads of 16, as halves) of the four tokens that a step reads on average.
   assertEquals(results[1].bytes_per_step, 137664 * 4 - 351 * 64 * 4 + 4 * 2 * 3 * 2 * 16 * 2);
 });
 

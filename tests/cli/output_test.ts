@@ -34,8 +34,8 @@ async function readSlowly(child: Deno.ChildProcess): Promise<string> {
 }
 
 /**
- * A port that is free, below those that connections get for themselves: a client that asks for such a port until there
- * is a listener might get it as its own, and be connected with itself.
+ * A free port below those that connections get for themselves. A client that asks for a port of theirs until there is a
+ * listener might get it as its own, and be connected with itself.
  */
 function freePort(): number {
   for (;;) {

@@ -1,6 +1,6 @@
 /**
- * A server for clients that are installed from their registries: a model that says what a script wants, under a name
- * and an alias, with a context that is shorter than the one it counts as trained for.
+ * A server for clients that are installed from their registries. Its model says what a script wants, has a name and an
+ * alias, and has a context shorter than its training context.
  *
  * @module
  */

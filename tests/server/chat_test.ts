@@ -282,7 +282,7 @@ Deno.test("no parts next to calls, and no likeliest tokens without log-probabili
   ];
   assertEquals(await said({ messages: messages([]) }), await said({ messages: messages(null) }));
   for (const logprobs of [false, null, undefined]) {
-    const [{ logprobs: told }] = await said({ logprobs, top_logprobs: 0 });
-    assertEquals(told, null);
+    const [{ logprobs: logprobList }] = await said({ logprobs, top_logprobs: 0 });
+    assertEquals(logprobList, null);
   }
 });

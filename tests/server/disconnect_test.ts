@@ -128,7 +128,7 @@ Deno.test("a server that ends notifies clients of long answers, and then ends", 
   const whole = server.post("/v1/completions", ENDLESS);
   await until("two are there", () => server.engine.status().waiting === 1);
   const unbegun = server.post("/v1/completions", { ...ENDLESS, stream: true });
-  const unbegunWhole = server.post("/v1/completions", ENDLESS);
+  const unstartedWhole = server.post("/v1/completions", ENDLESS);
   await until("all are there", () => server.engine.status().waiting === 3);
   await until("the first is under way", () => server.engine.status().generatedTokens > 8);
   server.stop();
@@ -141,7 +141,7 @@ Deno.test("a server that ends notifies clients of long answers, and then ends", 
   const only = await unbegun;
   assertEquals(only.status, 200);
   assertMatch(await only.text(), /^data: {"error":{"message":.*"code":"cancelled"}}\n\n$/);
-  for (const answer of [whole, unbegunWhole]) {
+  for (const answer of [whole, unstartedWhole]) {
     assertEquals((await readError(await answer, 503)).code, "cancelled");
   }
   await server.finished;

@@ -446,7 +446,7 @@ Deno.test("a text that the template leaves out is named by its path in the body,
   const template =
     "{% for m in messages if 'secret' not in m.content %}{{ m.role }}:{{ m.content }}|{% endfor %}";
   await using server = await startChat({}, template);
-  const secret = "a secret, and more of what is told to nobody";
+  const secret = "a secret, and more of what no error may show";
   const messages = [USER, { role: "assistant", content: "A" }, { role: "user", content: secret }];
   const chat = { messages: [{ role: "system", content: "S" }, ...messages] };
   for (

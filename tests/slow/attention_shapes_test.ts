@@ -9,9 +9,9 @@ import {
 } from "../fixtures/attention_float64.ts";
 import { assertClose, Random, withDevice } from "../fixtures/device_harness.ts";
 
-// Attention of heads as models have them, at lengths about the borders of pages and of what kernels take at a
-// time: a prompt as a whole and in cuts, then tokens decoded alone, together and concurrently with a prompt. Results
-// are compared with float64, and those of the same tokens bit for bit.
+// Attention of heads as models have them, at lengths about the borders of KV blocks and of what kernels take at a time.
+// It compares a prompt as a whole and in cuts, then tokens decoded alone, together and concurrently with a prompt.
+// Results are compared with float64, and those of the same tokens bit for bit.
 
 const F32 = 0;
 const F16 = 1;

@@ -75,7 +75,7 @@ Deno.test({
     load.begin(cluster.url, 8);
     const nothingLost = () => assertEquals(load.failures, []);
     /** What a process had started to answer is lost with it, and nothing else. */
-    const onlyBegunLost = () => {
+    const onlyStartedLost = () => {
       for (const { started, reason } of load.failures.splice(0)) assert(started, reason);
     };
 
@@ -107,7 +107,7 @@ Deno.test({
         const all = await cluster.hasProcesses(3, 60);
         assert(all.some((one) => one.url === url && one.pid !== pid));
         await sleep(2000);
-        onlyBegunLost();
+        onlyStartedLost();
       },
     );
     await t.step("SIGTERM of a process: nothing is lost", async () => {
@@ -140,7 +140,7 @@ Deno.test({
           await sleep(200);
         }
         await cluster.hasProcesses(3, 60);
-        onlyBegunLost();
+        onlyStartedLost();
       },
     );
     await t.step("a rolling update: all processes are others, nothing is lost", async () => {

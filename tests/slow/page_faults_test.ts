@@ -55,7 +55,7 @@ browserTests("the page where things go wrong", {
   ) {
     await using server = await startChat();
     const hang = async function* () {
-      yield* pieces("The beginning of an answer.");
+      yield* pieces("The start of an answer.");
       await new Promise(() => {});
     };
     await using scripted = scriptedServer(server, [hang()]);
@@ -68,7 +68,7 @@ browserTests("the page where things go wrong", {
     );
     await scripted.vanish();
     await answered(page);
-    assertEquals(await texts(page), ["Hello", "The beginning of an answer."]);
+    assertEquals(await texts(page), ["Hello", "The start of an answer."]);
     assertMatch(await page.innerText(".notice.problem"), /cut off.*cannot be reached/);
     await holds(page, `document.getElementById("card").innerText.includes("cannot be reached")`);
     await page.click("text=Regenerate");

@@ -1,6 +1,6 @@
 /**
- * A model that knows nothing of tools calls them in each format, by a server: what it is held to is what is read of
- * it, whole and streamed, and the result goes back in the next turn.
+ * A model that knows nothing of tools calls them in each format, by a server. Its output follows the grammar and is
+ * read back, whole and streamed, and the result goes into the next turn.
  *
  * @module
  */

@@ -6,9 +6,9 @@
 import { dirname, join } from "@std/path";
 
 /**
- * nvcc puts three things into the names of what is a file's own: where the checkout lies, a temporary file's name with a
- * process's number in it, and that number again where the file defines nothing for others. With these flags all of it
- * follows from the source's name, so that the same sources give the same bytes.
+ * nvcc puts three things into the names of file-local symbols: the checkout's path, a temporary file's name with a
+ * process's number in it, and that number again where the file exports nothing. With these flags all of it follows from
+ * the source's name, so that the same sources give the same bytes.
  */
 export function sameNames(source: string, folder: string): string[] {
   return [
@@ -19,10 +19,10 @@ export function sameNames(source: string, folder: string): string[] {
 }
 
 /**
- * Starts a program with its memory at the same addresses each time, where the system lets it. The front end of CUDA 11.8
- * goes through some of its tables in the order of their addresses: without this the same kernel becomes other machine code
- * from build to build, with other registers and more or fewer clocks. What its environment holds moves its stack: that has
- * to be the same, too.
+ * Starts a program with its memory at the same addresses each time, where the system lets it. The front end of CUDA
+ * 11.8 goes through some of its tables in the order of their addresses. Without this the same kernel becomes other
+ * machine code from build to build, with other registers and more or fewer clocks. What its environment holds moves its
+ * stack: that has to be the same, too.
  */
 export async function sameAddresses(): Promise<readonly string[]> {
   const launcher = ["setarch", "-R"];
@@ -39,8 +39,8 @@ export async function sameAddresses(): Promise<readonly string[]> {
 }
 
 /**
- * A folder to run the compiler in, whose path is always as long as any other's: nvcc hands on where it runs, which moves
- * what lies behind that in memory. It has copies of the sources.
+ * A folder to run the compiler in, whose path is always as long as any other's: nvcc hands on where it runs, which
+ * moves what lies behind that in memory. It has copies of the sources.
  */
 export class BuildFolder implements AsyncDisposable {
   private constructor(readonly path: string, private readonly made: Date) {}

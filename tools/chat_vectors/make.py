@@ -22,7 +22,7 @@ NOW = datetime.datetime(2026, 3, 5, 14, 7, 9)
 
 
 class FixedTime(datetime.datetime):
-    """What `strftime_now` tells."""
+    """What `strftime_now` returns."""
 
     @classmethod
     def now(cls, tz=None):

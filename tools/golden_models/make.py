@@ -2,7 +2,7 @@
 
     python3 make.py LLAMA_CPP OUT [NAME ...] [--again]
 
-LLAMA_CPP is a folder with llama.cpp's convert_hf_to_gguf.py and what lies beside it. Each golden is a tiny model
+LLAMA_CPP is a folder with llama.cpp's convert_hf_to_gguf.py and its modules. Each golden is a tiny model
 with random weights: OUT/NAME.gguf, F32, and OUT/NAME.json with the logits that transformers computes for it in
 float64. What is in OUT already is left as it is, unless --again is given.
 """

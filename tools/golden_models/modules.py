@@ -1,11 +1,11 @@
-"""Parts that take the place of Llama's, of models that transformers does not have."""
+"""Parts that replace Llama's, of models that transformers does not have."""
 
 import torch
 from transformers.models.llama.modeling_llama import LlamaMLP
 
 
 def with_plain_norms(model):
-    """LayerNorm in the places of Llama's RMS norms."""
+    """LayerNorm instead of Llama's RMS norms."""
     size, epsilon = model.config.hidden_size, model.config.rms_norm_eps
     for layer in model.model.layers:
         layer.input_layernorm = torch.nn.LayerNorm(size, eps=epsilon)
@@ -14,7 +14,7 @@ def with_plain_norms(model):
 
 
 class Experts(torch.nn.Module):
-    """Experts by softmax over all of them, beside some that every token has (Dai et al. 2024, arXiv:2401.06066)."""
+    """Experts by softmax over all of them, and shared ones (Dai et al. 2024, arXiv:2401.06066)."""
 
     def __init__(self, config, width, experts, used, shared, normalise):
         super().__init__()

@@ -219,7 +219,7 @@ NOT_OF_NEMOTRON_H = "model_type|layers_block_type|layer_types|expert|^moe_|^n_gr
 
 
 def as_nemotron_h(model, folder):
-    """Without experts: a configuration of transformers has their numbers nevertheless, which is how the converter tells."""
+    """Without experts: a configuration of transformers has their numbers nevertheless, by which the converter decides."""
     model.config.architectures = ["NemotronHForCausalLM"]
     model.to(FLOAT32).save_pretrained(folder)
     path = folder / "config.json"

@@ -12,8 +12,8 @@ const SPACE = "\u0120";
 const LETTERS = "etaoinshrdlcumwfgypbvkjxqz";
 
 /**
- * The tokens behind the merged ones, those of Qwen's models: the ends of a text and of a turn, the parts
- * of fill-in-the-middle, and a reasoning block, which is text that a reader may see.
+ * The tokens behind the merged ones, those of Qwen's models: the ends of a text and of a turn, the parts of
+ * fill-in-the-middle, and a reasoning block that a reader may see as text.
  */
 const SPECIAL: readonly { text: string; type: number; key?: string }[] = [
   { text: "<|endoftext|>", type: CONTROL, key: "bos" },

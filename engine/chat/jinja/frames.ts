@@ -5,8 +5,8 @@ import { visitNames } from "./undeclared.ts";
 export type HiddenNames = ReadonlyMap<readonly Statement[], readonly string[]>;
 
 /**
- * The names that Jinja takes for variables of a scope from its start on, because they are set in it before they are asked
- * for: until then there is nothing of that name, whatever there is around the scope.
+ * The names that Jinja takes for variables of a scope from its start on, because they are set in it before they are
+ * read. Until then the name is undefined, also where an outer scope has it.
  */
 export function hiddenNames(program: readonly Statement[]): HiddenNames {
   const hidden = new Map<readonly Statement[], readonly string[]>();

@@ -106,7 +106,7 @@ class Walks {
   }
 
   /** An answer, without the token that ends it. */
-  draw({ automaton }: CompiledConstraint): number[] {
+  sample({ automaton }: CompiledConstraint): number[] {
     const answer: number[] = [];
     const [end] = this.tokenizer.endTokens;
     for (let state = automaton.start;;) {
@@ -202,7 +202,7 @@ for (const format of TOOL_FORMATS.filter(({ name }) => name !== "harmony")) {
       const walks = new Walks(tokenizer, randomNumbers(7));
       for (const tool of MORE_TOOLS) {
         const use = { format, tools: MORE_TOOLS, choice: { name: tool.name }, parallel: false };
-        const answer = walks.draw(new CompiledConstraint(toolConstraint(tokenizer, use)));
+        const answer = walks.sample(new CompiledConstraint(toolConstraint(tokenizer, use)));
         const { text, calls } = read(tokenizer, format, MORE_TOOLS, answer);
         const about = walks.shown(answer);
         assertEquals(text, "", about);

@@ -1,6 +1,6 @@
 /**
- * Schemas that cost too much, with less in them: first without large maxima, which most models keep to by themselves,
- * then without all that is counted or looked for in texts, at last without all but the type at the top.
+ * Schemas that cost too much, relaxed in steps: first without large maxima, which most models keep to by themselves.
+ * Then without what is counted or looked for in texts, at last with only the type at the top.
  *
  * @module
  */

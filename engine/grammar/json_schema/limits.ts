@@ -34,8 +34,8 @@ const CHARACTERS_OF_LOOK = 16;
 export class SchemaRefusal extends M40Error {
   /**
    * @param place A JSON pointer to the keyword.
-   * @param reason "wrong": it is no schema; "unsupported": it asks for what no grammar can see to; "states": what is
-   * said of a text together takes too many; "costly": all of it takes too much.
+   * @param reason "wrong": it is no schema; "unsupported": no grammar can express it; "states": the conditions on a
+   * text take too many states together; "costly": all of it takes too much.
    */
   constructor(
     readonly place: string,

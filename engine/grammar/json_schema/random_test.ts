@@ -126,7 +126,7 @@ Deno.test("JSON Schema: random schemas accept what a validator accepts, and have
     }
     accepted++;
     for (let i = 0; i < 20; i++) {
-      const text = texts.draw();
+      const text = texts.sample();
       const valid = ask(validate, JSON.parse(text));
       assert(valid !== false, `${where}: ${text} is of the grammar, but not valid`);
       assert(texts.accepts(text), `${where}: the automaton refuses ${text}`);

@@ -149,7 +149,7 @@ function checkGroup(draft: Draft, keyword: string, group: SuiteGroup, found: Cou
   const isWrong = [keyword, group.description].some((one) => draft.validatorIsWrong.includes(one));
   const validate = isWrong ? undefined : validatorOf(draft, schema);
   for (let i = 0; validate && i < SAMPLED; i++) {
-    const text = texts.draw();
+    const text = texts.sample();
     assert(texts.accepts(text), `${where}: the automaton refuses ${text}`);
     assert(validate(JSON.parse(text)), `${where}: ${text} is of the grammar, but not valid`);
     found.sampled++;

@@ -14,9 +14,9 @@ export interface DeltaNetOptions extends Destination {
 }
 
 /**
- * A gated delta net (Yang et al. 2024, arXiv:2412.06464): `attn_qkv`, convolved, and `ssm_a`, `ssm_dt` and the numbers of
- * `ssm_alpha` and `ssm_beta` (or `ssm_ba`), by which a head forgets and learns; what it gives is normalised a head by
- * `ssm_norm`, passes the gate `attn_gate`, then `ssm_out`.
+ * A gated delta net (Yang et al. 2024, arXiv:2412.06464). A head forgets and learns by the convolved `attn_qkv`, by
+ * `ssm_a` and `ssm_dt`, and by the numbers of `ssm_alpha` and `ssm_beta` (or `ssm_ba`). `ssm_norm` normalises each
+ * head's output, which passes the gate `attn_gate`, then `ssm_out`.
  */
 export function deltaNet(layer: Layer, input: Buffer, options: DeltaNetOptions): Buffer {
   const { model } = layer;

@@ -3,9 +3,9 @@ import { convolve, gate, type StateNumbers } from "./recurrence.ts";
 import type { Destination, Layer } from "./transformer.ts";
 
 /**
- * A layer of Mamba-2 (Dao and Gu 2024, arXiv:2405.21060): `ssm_in` gives a gate, x, B and C, and a step for each head; what
- * its state space `ssm_a`, `ssm_d`, `ssm_dt` makes of the convolved x, B and C passes the gate, then the norm `ssm_norm` of
- * each group, then `ssm_out`.
+ * A layer of Mamba-2 (Dao and Gu 2024, arXiv:2405.21060). `ssm_in` gives a gate, x, B and C, and a step for each head.
+ * The state space `ssm_a`, `ssm_d`, `ssm_dt` takes the convolved x, B and C. Its output passes the gate, then the norm
+ * `ssm_norm` of each group, then `ssm_out`.
  */
 export function mamba2(
   layer: Layer,

@@ -23,9 +23,8 @@ export interface Destination {
  * A transformer, as an architecture writes it down: the stream of hidden states that every layer adds to,
  * the embeddings before it and the logits after it. What happens within a layer is in the other parts.
  *
- * Conventions of GGUF that hold for all: the weights of layer i are called `blk.i.*`; a product has a
- * bias, and a norm too, where the file has one; the last product is the embeddings' own table where the
- * file has no other.
+ * Conventions of GGUF that hold for all: the weights of layer i are called `blk.i.*`. A product has a bias, and a norm
+ * too, where the file has one. The last product is the embeddings' own table where the file has no other.
  *
  * @throws {M40Error} "invalid_model" where metadata or tensors are missing or do not fit together.
  */

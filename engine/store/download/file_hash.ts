@@ -10,9 +10,9 @@ const REPORT_BYTES = 4 * 2 ** 20;
 const BUFFER_BYTES = 2 ** 20;
 
 /**
- * The SHA-256 of a file that is still being written, in whatever order: a thread follows the bytes
- * that are there from the first one on, and reads them back while the system still has them in
- * memory. So a file that is resumed is hashed while the rest is fetched, and connections may be many.
+ * The SHA-256 of a file that is still being written, in any order. A thread follows the bytes from the first one on,
+ * and reads them back while the system still has them in memory. So a file that is resumed is hashed while the rest is
+ * fetched, and connections may be many.
  */
 export class FileHash implements Disposable {
   #worker: Worker | undefined;

@@ -14,9 +14,9 @@ const NEW = ".new";
 /**
  * A file that is there in part: its data, and a journal of which bytes of it are right.
  *
- * The journal never says more than is on disk, also after a crash of the machine: the data that it describes is flushed
- * before, and it replaces the one before in one step. So whatever is killed when, what is found is a partial file that
- * can be used, or none.
+ * The journal never says more than is on disk, also after a crash of the machine. The data that it describes is flushed
+ * before, and the new journal replaces the old one in one step. So whatever is killed when, what is found is a partial
+ * file that can be used, or none.
  */
 export class PartialFile implements Disposable {
   /** What it belongs to, as far as that is known. */

@@ -213,7 +213,7 @@ function isRefusal(status: number): boolean {
 function advice(status: number): string {
   switch (status) {
     case 401:
-      return "It wants to know who asks: for a private or gated repository of Hugging Face set HF_TOKEN to a " +
+      return "It requires a login: for a private or gated repository of Hugging Face set HF_TOKEN to a " +
         "token from https://huggingface.co/settings/tokens.";
     case 403:
       return "It does not let you have it: for a gated repository of Hugging Face accept its terms on its page, " +

@@ -205,12 +205,12 @@ test("download: what died after the last byte asks the server for no more than a
 
 test("download: a second one of the same file is refused, and the error names the first", async () => {
   await using folder = await Folder.make();
-  const { promise: begun, resolve } = Promise.withResolvers<void>();
+  const { promise: started, resolve } = Promise.withResolvers<void>();
   await using server = new FaultServer((
     { number },
   ) => (resolve(), { file: FILE, delayMs: number ? 0 : 200 }));
   const first = folder.get({ url: server.url("/f") });
-  await begun;
+  await started;
   const { message } = await assertRejects(() => folder.get({ url: server.url("/f") }), M40Error);
   assertMatch(
     message,

@@ -3,8 +3,8 @@ import { type Choice, hubModels, ollamaModels, type RecordedFile } from "../mod.
 import { fileNames, holdsFile, link, placeFiles } from "./place.ts";
 
 /**
- * Takes the files over from the cache of another program of this machine that has the same ones: both
- * caches name files by their hashes, which are computed again before they are believed.
+ * Takes the files over from another program's cache on this machine that has the same ones. Both caches name files by
+ * their hashes, which are computed again before they are believed.
  *
  * @returns Undefined where there is none.
  */

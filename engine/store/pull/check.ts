@@ -82,7 +82,7 @@ function doesNotFit(
     .sort((a, b) => b.bytes - a.bytes);
   const most = Math.max(0, card.memoryBytes - otherBytes);
   const advice = fitting.length > 0
-    ? `Of the same place would fit: ${fitting.slice(0, 6).map(label).join(", ")}.`
+    ? `Of the same source would fit: ${fitting.slice(0, 6).map(label).join(", ")}.`
     : `A file of up to ${gib(most)} would fit; ${
       others.length > 1 ? "none here is that small" : "take a smaller quantisation, or model"
     }.`;
@@ -90,7 +90,7 @@ function doesNotFit(
     "out_of_memory",
     `${choice.source} does not fit on ${card.name}: its weights have ${
       gib(gguf.fileBytes)
-    }, and beside ` +
+    }, and with ` +
       `them it needs some ${gib(otherBytes)}, of ${gib(card.memoryBytes)} in all. ${advice} ` +
       "--force fetches it anyway.",
   );

@@ -22,7 +22,7 @@ export async function choose(
   if (source.choices.length === 1) return source.choices[0];
   if (typeof target === "string") return await firstModel(source.choices, signal);
   let choices = source.choices;
-  let beside: number | undefined;
+  let reserved: number | undefined;
   let left = choices.filter(({ variant }) => mayFit(variant.bytes, target));
   let second: Choice | undefined;
   for (let looks = 0; left.length > 0 && looks < MAX_LOOKS; looks++) {
@@ -36,18 +36,18 @@ export async function choose(
     if (suitability !== undefined) {
       if (suitability.fit.contextTokens >= suitability.wantedTokens) return choice;
       if (suitability.fit.contextTokens > 0) second ??= choice;
-      beside = suitability.otherBytes;
+      reserved = suitability.otherBytes;
     }
     // What is larger than one that does not fit does not either.
     left = others.filter(({ variant }) =>
-      variant.bytes < choice.variant.bytes && mayFit(variant.bytes, target, beside)
+      variant.bytes < choice.variant.bytes && mayFit(variant.bytes, target, reserved)
     );
   }
   if (second !== undefined) return second;
   // None is a model: the first one's header says what it is.
   if (choices.length === 0) return source.choices[0];
   const smallest = choices.reduce((a, b) => a.variant.bytes <= b.variant.bytes ? a : b);
-  if (!mayFit(smallest.variant.bytes, target, beside) && !checking.force) {
+  if (!mayFit(smallest.variant.bytes, target, reserved) && !checking.force) {
     // Its header says best what is too large.
     await checkHeads(headsOf(smallest, signal), smallest, source, checking);
   }

@@ -42,8 +42,8 @@ export interface CopyOptions {
 
 /**
  * Gives a model another name in the models directory, by a second name for the same files where the file
- * system has that, else by a copy. A model of the models directory, of another program's cache, the
- * built-in one, or a file can be copied; what is at a path may be written to, and so is never linked.
+ * system has that, else by a copy. A model of the models directory, of another program's cache, the built-in one, or a
+ * file can be copied. A file at a path may still be written to, and so is never linked.
  *
  * @throws {M40Error} `invalid_request` where the name is taken and `force` is not set; `invalid_model` where
  * parts are missing; `io` where files cannot be read or written. Until all files are there, the name has

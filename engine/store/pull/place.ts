@@ -242,8 +242,8 @@ export function stagingFolder(directory: string, name: string): string {
 }
 
 /**
- * Makes a model's files in a folder of their own, then puts them in their places: what the name had before stays
- * until all are made, and at no time are parts of two models together.
+ * Makes a model's files in a folder of their own, then moves them into place. Older files of the name stay until all
+ * are made, and parts of two models are never together.
  *
  * @param make Makes the file of an index at a path.
  * @throws {M40Error} `io`

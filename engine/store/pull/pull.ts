@@ -154,8 +154,8 @@ async function fetchFiles(
 }
 
 /**
- * Fetches the parts of a model into the folder of what is not whole yet, and puts them in their places
- * when the last one is there: parts of an older model stay together until then.
+ * Fetches the parts of a model into the folder of partial files, and moves them into place when the last one is there.
+ * Parts of an older model stay together until then.
  */
 async function fetchParts(
   choice: Choice,

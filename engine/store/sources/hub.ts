@@ -309,11 +309,13 @@ function select(content: Content, reference: HubReference, id: string): Variant[
         `${paths.slice(0, 10).join(", ")}${paths.length > 10 ? ", …" : ""}`,
     );
   }
-  const beside = companions.filter(({ variant }) => hasQuantisation(variant, quantisation));
+  const namedCompanions = companions.filter(({ variant }) =>
+    hasQuantisation(variant, quantisation)
+  );
   throw new M40Error(
     "model_not_found",
-    `hf.co/${id} has no ${beside.length > 0 ? "model in " : ""}${quantisation}` +
-      (beside.length > 0 ? `: ${describeCompanions(beside)}.` : ".") +
+    `hf.co/${id} has no ${namedCompanions.length > 0 ? "model in " : ""}${quantisation}` +
+      (namedCompanions.length > 0 ? `: ${describeCompanions(namedCompanions)}.` : ".") +
       ` ${describeVariants(variants)}`,
   );
 }

@@ -31,9 +31,9 @@ export interface Variant {
 /**
  * Quantisations in the order in which they are taken where none is asked for and all of them fit.
  *
- * Tokens are decoded at the speed at which weights are read, so a file of half the size answers in
- * half the time; four to five bits a weight are where quality still changes little. Behind them come
- * the larger ones, the smallest first, then those that cost quality, the best first.
+ * Decoding is as fast as weights are read, so a file of half the size answers in half the time. At four to five bits a
+ * weight quality still changes little. Behind them come the larger ones, the smallest first, then those that cost
+ * quality, the best first.
  */
 const PREFERENCE: readonly string[] = [
   "Q4_K_M",

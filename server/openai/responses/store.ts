@@ -33,8 +33,8 @@ export function conversationOf(stored: StoredResponse | undefined): Item[] {
 
 /**
  * The responses that clients go on from, in memory. Where there is no room those go that were not used for the
- * longest time. Using one is using all that it goes on from, and those a little later: so a response is gone
- * before what it goes on from, and what is there is there as a whole.
+ * longest time. Using a response also uses all that it goes on from, and those a little later. So a response is removed
+ * before what it goes on from, and a kept one has its whole history.
  */
 export class ResponseStore {
   /** Least recently used first. */

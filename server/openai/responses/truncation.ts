@@ -4,8 +4,8 @@ import { type ChatMessage, type ChatRequest, M40Error } from "../../../engine/mo
 const ROOM_SHARE = 1 / 4;
 
 /**
- * The prompt of as much of a conversation as the context has room for: the oldest turns are left out, each from a
- * user's message to the next, never what the system says first, nor the last of them.
+ * The prompt of as much of a conversation as the context has room for. The oldest turns are left out, each from a
+ * user's message to the next, but neither the first system message nor the last turn.
  *
  * @param prompt Makes a prompt of a conversation; fails with "context_length_exceeded" for one that is far too long.
  * @param contextTokens Tokens that the context has.

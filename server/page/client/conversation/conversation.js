@@ -30,7 +30,7 @@
  */
 
 /** What stands for the start in {@link ConversationRecord.selected}. */
-const BEGINNING = "";
+const ROOT = "";
 
 /** A conversation: a tree of messages, of which one path from the start to an end is shown. */
 export class Conversation {
@@ -114,7 +114,7 @@ export class Conversation {
 
   /** Shows a message instead of its alternatives. @param {TreeMessage} message */
   select(message) {
-    this.record.selected[message.parent ?? BEGINNING] = message.id;
+    this.record.selected[message.parent ?? ROOT] = message.id;
   }
 
   /** Takes a message away, and all that follow on it. @param {TreeMessage} message */
@@ -123,7 +123,7 @@ export class Conversation {
     this.record.messages.splice(this.record.messages.indexOf(message), 1);
     this.byId.delete(message.id);
     delete this.record.selected[message.id];
-    const place = message.parent ?? BEGINNING;
+    const place = message.parent ?? ROOT;
     if (this.record.selected[place] === message.id) delete this.record.selected[place];
     this.touch();
   }
@@ -141,7 +141,7 @@ export class Conversation {
   /** @param {string | null} parent */
   selectedAfter(parent) {
     const after = this.after(parent);
-    const selected = this.record.selected[parent ?? BEGINNING];
+    const selected = this.record.selected[parent ?? ROOT];
     return after.find(({ id }) => id === selected) ?? after.at(-1);
   }
 }

@@ -51,8 +51,9 @@ function dollars(src, pos, max) {
   for (let at = src.indexOf(mark, start); at !== -1 && at < max; at = src.indexOf(mark, at + 1)) {
     if (src.charCodeAt(at - 1) === BACKSLASH) continue;
     const end = at + mark.length;
-    const beside = mark === "$$" || !/\s/.test(src.charAt(at - 1)) && !/\d/.test(src.charAt(end));
-    if (at === start || end > max || !beside) return undefined;
+    const isAdjacent = mark === "$$" ||
+      !/\s/.test(src.charAt(at - 1)) && !/\d/.test(src.charAt(end));
+    if (at === start || end > max || !isAdjacent) return undefined;
     return { content: src.slice(start, at), end, display: mark === "$$" };
   }
   return undefined;

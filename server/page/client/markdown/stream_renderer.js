@@ -16,8 +16,8 @@ const DECIDED =
   /^\s*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]+[^\s\-*_+#`~$\\>\d]|\d+(?:[^\d.)]|[.)]\S)|[^\s\-*_+#`~$\\>\d|=:[])/;
 
 /**
- * Shows Markdown that grows. What can change with the text that comes is its last block alone, of a list the last
- * item: only that is read again, so the work follows from what is added and not from what is there.
+ * Shows Markdown that grows. Coming text can change the last block alone, of a list the last item. Only that is read
+ * again, so the work grows with what is added and not with what is there.
  */
 export class StreamRenderer {
   /** @param {HTMLElement} container */
@@ -184,8 +184,8 @@ function isList([{ type }]) {
 }
 
 /**
- * Whether the last of the blocks of a text is one of its own, whatever comes: a line that has not ended may yet turn
- * out to go on with the block before, as `***` is a rule and `***so***` is not.
+ * Whether the last of the blocks of a text stays a separate one, whatever comes. A line that has not ended may still
+ * continue the block before, as `***` is a rule and `***so***` is not.
  *
  * @param {string} text
  * @param {readonly {tokens: Token[], line: number, end: number}[]} blocks
