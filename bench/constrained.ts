@@ -139,7 +139,7 @@ class Bench {
     );
   }
 
-  /** Answers of so many tokens, without any constraint. */
+  /** Answers of a number of tokens, without any constraint. */
   free(tokens: (index: number) => number, temperature: number): Requests {
     return this.requests((index) => ({
       maxTokens: tokens(index),

@@ -34,7 +34,7 @@ function load(withDisk: boolean): Promise<Engine> {
   });
 }
 
-/** A prompt of so many tokens that differs from those of other kinds in its first token. */
+/** A prompt of that many tokens that differs from those of other kinds in its first token. */
 function promptOf(engine: Engine, count: number, kind = 0): number[] {
   const different = Math.min(1000, engine.model.vocabSize - 10);
   return Array.from({ length: count }, (_, i) => 10 + (i * 7 + kind * 13) % different);

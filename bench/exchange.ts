@@ -1,7 +1,7 @@
 /**
- * How long cards take to exchange rows of so many values, as it is measured where a model is split over them:
- * `deno run -A bench/exchange.ts --device cuda:0,1 [--columns 4096,14336] [--rows 1,8,32]`, from card to card and through the
- * host's memory.
+ * How long cards take to exchange rows of given widths, measured as where a model is split over them:
+ * `deno run -A bench/exchange.ts --device cuda:0,1 [--columns 4096,14336] [--rows 1,8,32]`, from card to card and
+ * through the host's memory.
  *
  * @module
  */

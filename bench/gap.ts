@@ -13,7 +13,7 @@ import { createApp, serve } from "../server/mod.ts";
 const TOKENS = 100;
 const ROUNDS = 5;
 
-/** Reads so many streams at a time, round after round: the part of the clients. */
+/** Reads that many streams at a time, round after round: the part of the clients. */
 async function readStreams(url: string, streams: number): Promise<void> {
   const one = async (i: number) => {
     for (let round = 0; round < ROUNDS; round++) {

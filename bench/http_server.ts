@@ -100,7 +100,7 @@ async function passOn(from: Deno.TcpConn, to: Deno.TcpConn): Promise<void> {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** What a client does: so many requests of a path, on a connection each or all on one. */
+/** What a client does: that many requests of a path, on a connection each or all on one. */
 async function ask(port: number, path: string, count: number, kept: boolean): Promise<void> {
   const buffer = new Uint8Array(65536);
   const request = encoder.encode(

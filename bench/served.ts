@@ -51,7 +51,7 @@ async function stream(
   throw new Error(`${times.length} tokens of ${tokens} came; last: ${decoder.decode(last)}`);
 }
 
-/** Tokens a second of so many streams while all of them decode. */
+/** Tokens a second of that many streams while all of them decode. */
 async function throughput(n: number, one: (seed: number) => Promise<number[]>): Promise<number> {
   await one(0);
   const streams = await Promise.all(Array.from({ length: n }, (_, i) => one(i)));

@@ -28,7 +28,7 @@ const { port, finished } = serve(app, {
 const token = engine.tokenizer.encode("a").at(-1)!;
 const prompt = engine.tokenizer.encode("a");
 
-/** Milliseconds that so many tokens take from the engine. */
+/** Milliseconds that the engine takes for that many tokens. */
 async function direct(maxTokens: number): Promise<number> {
   const start = performance.now();
   const sampling = { temperature: 0, logitBias: new Map([[token, 100]]) };
@@ -65,7 +65,7 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-/** Milliseconds that so many tokens take as a stream, each on a connection of its own. */
+/** Milliseconds that a stream of that many tokens takes, each on a connection of its own. */
 async function streamed(kind: Kind, maxTokens: number): Promise<number> {
   const body = JSON.stringify({
     ...kind.asked,
@@ -89,7 +89,7 @@ async function streamed(kind: Kind, maxTokens: number): Promise<number> {
   return elapsed;
 }
 
-/** The median of what the server adds to so many tokens, in milliseconds. */
+/** The median of what the server adds to that many tokens, in milliseconds. */
 async function added(kind: Kind, tokens: number): Promise<number> {
   const differences: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {

@@ -1,7 +1,7 @@
 /**
  * How long hostile requests hold the event loop of a server, and so delay all other answers. Sends all of
  * `stalls/inputs.ts` to a served demo model, one after the other, and prints the longest stall of each. `deno run -A
- * bench/stalls.ts [WORDS OF NAMES ...] [--over 50] [--ctx 65536]`. With --over it prints only those above so many
+ * bench/stalls.ts [WORDS OF NAMES ...] [--over 50] [--ctx 65536]`. With --over it prints only stalls above that many
  * milliseconds. With --ctx the context is longer than the model was trained for, so that fewer inputs are too long.
  *
  * The clients are in a thread of their own and the device in a process of its own, so what is measured is the server.

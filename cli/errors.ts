@@ -19,7 +19,7 @@ export const EXIT = { success: 0, failure: 1, usage: 2, interrupted: 130 } as co
 /** How long writing an error may take when standard error has no reader, in milliseconds. */
 const REPORT_MS = 5000;
 
-/** Says on stderr what went wrong, in a line or two, and returns the exit code. */
+/** Reports on stderr what failed, in a line or two, and returns the exit code. */
 export async function reportError(error: unknown): Promise<number> {
   if (error instanceof ClosedOutput) return EXIT.success;
   const lines = [`${style(Deno.stderr, "red", "error:")} ${printable(sentence(error))}`];
@@ -40,7 +40,7 @@ export async function reportError(error: unknown): Promise<number> {
   return understood ? EXIT.failure : EXIT.usage;
 }
 
-/** Whether an error says by itself what is wrong, rather than being a fault of the program. */
+/** Whether an error's message is for the user, rather than a fault of the program. */
 function isExpected(error: unknown): boolean {
   return error instanceof M40Error || error instanceof UsageError || isSystemError(error);
 }

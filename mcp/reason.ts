@@ -5,7 +5,7 @@ const MOST_REASON = 2000;
 /** Characters of an error that are looked at: a server may send megabytes of them. */
 const MOST_READ = 4 * MOST_REASON;
 
-/** What went wrong, in a line: what the SDK's schemas say of an answer that is none of MCP's is a list in JSON. */
+/** What failed, in a line: what the SDK's schemas say of an answer that is none of MCP's is a list in JSON. */
 export function reasonOf(error: unknown): string {
   return clipped(inOneLine(messageOf(error).slice(0, MOST_READ)), MOST_REASON);
 }

@@ -31,7 +31,7 @@ const MOST_LEVELS = 60;
 
 /**
  * What all schemas of the tools that are offered together may cost. An invalid schema, or one too costly together with
- * the others, would fail every request that offers the tool: in its place any object may be written.
+ * the others, would fail every request that offers the tool: any object may be written instead.
  */
 export class SchemaRoom {
   private readonly budget = new Budget();

@@ -74,7 +74,7 @@ export class McpServer {
     return { name, state: this.#connection?.open ? "ready" : "ended", notes };
   }
 
-  /** Starts it, unless the signal gives that up, and asks for its tools. What goes wrong is in {@link state}. */
+  /** Starts it, unless the signal gives that up, and asks for its tools. Failures are in {@link state}. */
   async start(signal?: AbortSignal): Promise<void> {
     this.#tried = Date.now();
     const connected = this.#connect(undefined, signal);

@@ -75,7 +75,7 @@ interface Finding {
 
 const percent = (share: number) => `${Math.round(share * 100)}%`;
 
-/** The share of the M40's bandwidth that a loop can take in, if it takes so many bytes an iteration. */
+/** The share of the M40's bandwidth that a loop can take in, at that many bytes an iteration. */
 function bandwidthShare(bytes: number, loop: readonly string[]): number {
   return bytes / issueClocks(loop) * M40.multiprocessors * M40.ghz / M40.bandwidth;
 }

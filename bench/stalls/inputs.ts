@@ -1,5 +1,5 @@
 /**
- * What strangers send to hold a server up: each is cheap to send, within the limit of a body, and known to have cost
+ * What strangers send to stall a server: each is cheap to send, within the limit of a body, and known to have cost
  * much, or likely to.
  *
  * @module

@@ -10,7 +10,7 @@ export type Row = readonly [what: string, about: string];
 export const SUMMARY =
   "m40 serves large language models from GGUF files on an NVIDIA Tesla M40, or on the CPU.";
 
-/** An option that stands in the place of a command. */
+/** An option where a command is expected. */
 export interface ProgramOption {
   readonly short: string;
   readonly name: string;

@@ -13,8 +13,8 @@ interface Box {
 }
 
 /**
- * Profiles as one SVG file that a browser opens by itself. Each is a flame graph of the step, its layers and their
- * operations in the program's order, as wide as their time. What a box is stands in its tooltip.
+ * Profiles as one SVG file that a browser opens without other files. Each is a flame graph of the step, its layers and
+ * their operations in the program's order, as wide as their time. What a box is stands in its tooltip.
  */
 export function flameGraph(profiles: readonly StepProfile[]): string {
   const height = 4 * ROW;

@@ -4,7 +4,7 @@ import type { ChatMessage, ToolCall } from "./conversation.ts";
 /** The key by which arguments that are no JSON object are shown to a template that wants an object. */
 const UNREADABLE = "invalid_json";
 
-/** More is not read, but shown as its text: reading it would hold others up, and no model writes so many. */
+/** More is not read, but shown as its text: reading it would delay others, and no model writes that many. */
 const LIMITS: JsonLimits = { values: 200_000, members: 65_536, exactValues: 50_000, lost: 16_384 };
 
 /** What the text of a call's arguments says. */

@@ -30,7 +30,7 @@ export interface ChatTemplates {
   readonly specialTokens: Readonly<Record<string, string>>;
 }
 
-/** From so many messages on a conversation is checked in a turn of its own. */
+/** A conversation of at least that many messages is checked in an event loop turn of its own. */
 const MANY_MESSAGES = 256;
 
 /** How conversations become prompts. */

@@ -18,7 +18,7 @@ export interface Tool {
   /** A JSON Schema of its arguments, an object. Absent: it takes none. */
   readonly parameters?: unknown;
   /**
-   * Whether parameters that no grammar can see to are refused. Default false: keywords that ask for more are left
+   * Whether parameters that no grammar can enforce are refused. Default false: keywords that ask for more are left
    * to the model.
    */
   readonly strict?: boolean;

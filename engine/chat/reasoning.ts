@@ -41,7 +41,7 @@ export interface OutputFormat {
    */
   reader(inline?: boolean): OutputReader;
   /**
-   * What ends the reasoning of one output when it has had so many tokens: the tags that the model would
+   * Ends the reasoning of one output after that many tokens: the tags that the model would
    * write come next, whatever it would say.
    */
   limit(tokens: number, end?: string): Steering;

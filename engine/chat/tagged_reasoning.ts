@@ -221,7 +221,7 @@ class TaggedTrack implements ReasoningTrack<TaggedStart>, ContentTrack<TaggedSta
     return encodeWithin(this.tokenizer, `${close.slice(started)}\n\n`);
   }
 
-  /** The last bytes up to a token, at least so many where there are. */
+  /** The last bytes up to a token, at least that many where there are. */
   private bytesBefore(tokens: readonly number[], place: number, least: number): string {
     let bytes = "";
     for (let i = place; i >= 0 && bytes.length < least; i--) {

@@ -9,7 +9,7 @@ import { Network } from "./network.ts";
 export interface AnswerSchema {
   readonly schema: unknown;
   /**
-   * Whether a schema is refused that no grammar can see to. Default false: keywords that ask for more are left to the
+   * Whether a schema is refused that no grammar can enforce. Default false: keywords that ask for more are left to the
    * model. One that is no schema is refused in either case.
    */
   readonly strict?: boolean;

@@ -70,7 +70,7 @@ export class Automaton {
     this.start = this.stateOf(new Map([[this.frames.start(network.root), this.stacks.bottom]]))!;
   }
 
-  /** From now on no more than so much work is done: what needs more than that ends in an error. */
+  /** From now on at most this much work is done: what needs more than that ends in an error. */
   allowWork(most: number): void {
     this.limit.allow(most);
   }
@@ -125,7 +125,7 @@ export class Automaton {
   }
 
   /**
-   * The bytes that will likely follow a state, at most so many: those that must, and blanks where nothing else but
+   * The bytes that will likely follow a state, at most that many: those that must, and blanks where nothing else but
    * one other byte may come, as before the values of JSON. They end before others are possible, or the end is, and
    * where finding more takes much.
    */
@@ -159,12 +159,15 @@ export class Automaton {
     return found.includes(likely) && found.every(isOneByte) ? classes.indexOf(likely) : undefined;
   }
 
-  /** A place in a rule that allows the same texts of so many bytes at most, alike for as many as can be. */
+  /**
+   * A position in a rule that allows the same texts of at most that many bytes, shared by as many positions as
+   * possible.
+   */
   nearest(frame: Frame, bytes: number): Frame {
     return this.frames.nearest(frame, bytes);
   }
 
-  /** A place in a rule by itself, as if nothing came behind the rule. */
+  /** A position in a rule alone, as if nothing came after the rule. */
   alone(frame: Frame): State {
     this.limit.beginStep();
     return this.stateOf(new Map([[frame, this.stacks.bottom]]))!;

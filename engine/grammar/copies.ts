@@ -9,8 +9,8 @@ interface Region {
 const NONE = -1;
 
 /**
- * Which nodes are copies of each other. A node that has so many copies behind it that no token reaches their
- * end allows the same tokens as one that has fewer of them, but still enough.
+ * Which nodes are copies of each other. A node with so many copies behind it that no token reaches their end allows the
+ * same tokens as one with fewer, but still enough.
  */
 export class Copies {
   private readonly regions: Region[] = [];
@@ -19,7 +19,7 @@ export class Copies {
   /** The same in an array, where another thread has noted them. */
   private packedRegionOf?: Int32Array;
 
-  /** Notes that the nodes from `start` to `end` are so many copies, each of which takes a byte at least. */
+  /** Notes that the nodes from `start` to `end` are that many copies, each of which takes a byte at least. */
   add(start: number, end: number, count: number): void {
     const region = this.regions.push({ start, size: (end - start) / count, parent: NONE }) - 1;
     for (let node = start; node < end; node++) {
@@ -33,7 +33,7 @@ export class Copies {
     }
   }
 
-  /** As arrays: start, size and parent of each region, and the region of each of so many nodes. */
+  /** As arrays: start, size and parent of each region, and the region of each node. */
   packed(nodes: number): { regions: Int32Array<ArrayBuffer>; regionOf: Int32Array<ArrayBuffer> } {
     const { regions } = this;
     const regionOf = new Int32Array(regions.length === 0 ? 0 : nodes).fill(NONE);
@@ -58,7 +58,7 @@ export class Copies {
     return this.regions.length > 0;
   }
 
-  /** The node that allows the same texts of so many bytes at most, with as few copies behind it as that takes. */
+  /** The node that allows the same texts of at most that many bytes, with as few copies behind it as that takes. */
   nearest(node: number, bytes: number): number {
     let near = node;
     for (let at = this.innermost(node); at !== NONE; at = this.regions[at].parent) {

@@ -80,8 +80,8 @@ export class Frames {
   }
 
   /**
-   * The frame that allows the same texts of so many bytes at most; the same one for frames that differ only in
-   * how often more something may be repeated.
+   * The frame that allows the same texts of at most that many bytes; the same one for frames that differ only in how
+   * often more something may be repeated.
    */
   nearest(frame: Frame, bytes: number): Frame {
     const { copies } = this.network;

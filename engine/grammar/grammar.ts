@@ -22,7 +22,7 @@ export type Expression =
   | { readonly kind: "sequence"; readonly items: readonly Expression[] }
   /** Any of these; of no options, nothing matches. */
   | { readonly kind: "choice"; readonly options: readonly Expression[] }
-  /** An item so many times, one after the other; without `most`, as often as one likes from `least` on. */
+  /** An item a number of times, one after the other; without `most`, any number from `least` on. */
   | {
     readonly kind: "repeat";
     readonly item: Expression;

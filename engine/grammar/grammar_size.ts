@@ -4,7 +4,7 @@ import { TOKEN_BYTES } from "./token_terminals.ts";
 
 /** Nodes of a character that is none of ASCII, roughly. */
 const WIDE_CHARACTER = 10;
-/** A rule of up to so many nodes is written out where it is named; one with loops of up to so few. */
+/** A rule of up to that many nodes is written out where it is named; one with loops of up to the smaller number. */
 const SMALL = 200;
 const SMALL_WITH_LOOPS = 12;
 /** Rules named in rules named … deeper than that are not written out. */

@@ -34,7 +34,7 @@ export class Guessing {
   }
 
   /**
-   * What of a guess is made, at most so many tokens of it.
+   * What of a guess is made, at most that many tokens of it.
    *
    * @param generated The answer so far.
    * @param find Finds the tokens that are thought to come: also later, and more than once.

@@ -3,7 +3,7 @@ import { Guessing, GuessTrust } from "./guessing.ts";
 
 const GUESS = [1, 2, 3, 4];
 
-/** Has an answer sample so many tokens, each as guessed, or none of them; returns how many were guessed with each. */
+/** Has an answer sample that many tokens, each as guessed, or none of them; returns how many were guessed with each. */
 function sample(guessing: Guessing, count: number, isRight: boolean): number[] {
   const sampled: number[] = [];
   return Array.from({ length: count }, () => {

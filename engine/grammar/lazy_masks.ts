@@ -2,7 +2,7 @@ import type { Turns } from "../turns.ts";
 import { SHORT_BYTES, TokenMasks } from "./masks.ts";
 import { type TokenBytes, type VocabularyTries, vocabularyTries } from "./vocabulary_trie.ts";
 
-/** How long a piece of the work may hold others up, in milliseconds, and how long the next one waits. */
+/** How long a piece of the work may block the event loop, in milliseconds, and how long the next one waits. */
 const PIECE_MS = 1;
 const PAUSE_MS = 2;
 

@@ -1,4 +1,4 @@
-/** A map of so many entries at most: those that were asked for last. */
+/** A map of at most that many entries: those that were asked for last. */
 export class LeastRecentlyUsed<Key, Value> {
   private readonly entries = new Map<Key, Value>();
 

@@ -14,8 +14,8 @@ const PART_NODES = 32_768;
 const PART_WORK = 10_000;
 
 /**
- * Tokens of so many bytes are the short ones: what a position allows of them is the same wherever so many characters
- * may still be repeated. So it is computed once for all positions of a long repetition.
+ * Tokens of up to that many bytes are the short ones: what a position allows of them is the same wherever so many
+ * characters may still be repeated. So it is computed once for all positions of a long repetition.
  */
 export const SHORT_BYTES = 24;
 

@@ -264,7 +264,7 @@ export class Network {
     return this.buildCopies(item, least, first, (node) => node);
   }
 
-  /** An item so many times before a node. */
+  /** An item that many times before a node. */
   private buildCopies(
     item: Expression,
     count: number,
@@ -309,8 +309,8 @@ export class Network {
   }
 }
 
-/** From so many copies on it is noted that they are some. */
+/** From that many copies on they are noted as copies. */
 const MANY_COPIES = 16;
-/** From so many texts on they become a tree. */
+/** From that many texts on they become a tree. */
 const FEW_OPTIONS = 4;
 const encoder = new TextEncoder();

@@ -12,7 +12,7 @@ const MOST_STATES = 16;
  */
 const MOST_PLACES = 4096;
 const FIRST_PLACES = 512;
-/** A place that so many bytes may follow goes through much of the vocabulary: that takes milliseconds. */
+/** A position that so many bytes may follow goes through much of the vocabulary: that takes milliseconds. */
 const WIDE_BYTES = 48;
 /** One that so many may follow, as in a string, is in most answers: it is prepared together with what is ahead. */
 const WIDEST_BYTES = 96;

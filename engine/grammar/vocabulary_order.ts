@@ -65,7 +65,7 @@ function sortBucket(tokens: Int32Array, texts: readonly Uint8Array[]): void {
   }
 }
 
-/** So many bytes of a text as one number; what a short text lacks is 0. */
+/** The first bytes of a text as one number; what a short text lacks is 0. */
 function numberOf(text: Uint8Array, begin: number, bytes: number): number {
   let number = 0;
   for (let i = begin; i < begin + bytes; i++) number = number * 256 + (text[i] ?? 0);

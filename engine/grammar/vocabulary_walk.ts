@@ -29,7 +29,7 @@ export class VocabularyWalk {
   }
 
   /**
-   * Goes on for so many nodes at most; the answer is whether it is over.
+   * Goes on for at most that many nodes; returns whether it is over.
    *
    * @param mostWork What the automaton may do for it, one step more at most.
    * @throws {M40Error} "invalid_request" where the grammar is too ambiguous. It may go on after that.

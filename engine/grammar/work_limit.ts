@@ -10,7 +10,7 @@ export class WorkLimit {
   private most = Infinity;
   private mostOfStep = Infinity;
 
-  /** From now on no more than so much is done: what needs more than that ends in an error. */
+  /** From now on at most this much is done: what needs more than that ends in an error. */
   allow(most: number): void {
     this.most = this.done + most;
   }

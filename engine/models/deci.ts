@@ -6,7 +6,7 @@ import { Transformer } from "./parts/transformer.ts";
 
 /**
  * DeciLM and Nemotron Super and Ultra (Bercovich et al. 2024, arXiv:2411.19146): Llamas out of which a search has taken
- * what they can do without. A layer may have no attention, or a product in its place, and no feed-forward layer.
+ * what they can do without. A layer may have no attention, or a product instead, and no feed-forward layer.
  */
 export const deci: Architecture = {
   name: "deci",

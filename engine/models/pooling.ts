@@ -55,7 +55,7 @@ export class Pool {
   /**
    * The vector: of length 1, unless it is 0 everywhere.
    *
-   * @param dimensions Only so many of its first values, of length 1 again; all where it has no more.
+   * @param dimensions Only that many of its first values, of length 1 again; all where it has no more.
    */
   vector(dimensions = Infinity): Float32Array {
     // The length does not depend on what the sum is divided by.

@@ -19,7 +19,7 @@ export interface RowSplit {
   readonly shares: readonly number[];
   /** Bytes of weights that a product has at least, to be worth the way between the cards; default 512 KiB. */
   readonly leastBytes?: number;
-  /** Rows go to a card by so many; default 128, which kernels do at a time. */
+  /** Rows go to a card in multiples of this; default 128, which kernels do at a time. */
   readonly unit?: number;
 }
 
@@ -371,7 +371,7 @@ class CardProgram {
     });
   }
 
-  /** A buffer as another one is, but of so many columns. Products one after the other use the same. */
+  /** A buffer as another one is, but with other columns. Products one after the other use the same. */
   private buffer(like: number, columns: number): number {
     const { rows, rows_factor } = this.whole.buffers[like];
     return this.once(

@@ -124,7 +124,7 @@ export function weightsOf(operation: Operation): number[] {
     .filter((weight) => weight !== NONE);
 }
 
-/** Which part of a weight a step of so many tokens reads. */
+/** Which part of a weight a step of that many tokens reads. */
 function readShare(
   operation: Operation,
   weight: number,

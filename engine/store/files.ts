@@ -34,7 +34,7 @@ export async function entries(folder: string): Promise<Deno.DirEntry[]> {
 }
 
 /**
- * The entries of a folder that others may write to: up to so many, and none where it cannot be read.
+ * The entries of a folder that others may write to: up to that many, and none where it cannot be read.
  *
  * @param kind Which entries; links are none of them.
  */
@@ -56,7 +56,7 @@ export async function foreignEntries(
   return names.sort();
 }
 
-/** The text of a regular file, no link, of at most so many bytes. */
+/** The text of a regular file, no link, of at most that many bytes. */
 export async function readSmallText(path: string, maxBytes: number): Promise<string> {
   // Before it is opened: opening a pipe would wait for its other end.
   const info = await Deno.lstat(path);
@@ -64,7 +64,7 @@ export async function readSmallText(path: string, maxBytes: number): Promise<str
   return await readText(path, info.size, maxBytes);
 }
 
-/** The text of a file of so many bytes. */
+/** The text of a file of that many bytes. */
 export async function readText(path: string, bytes: number, maxBytes: number): Promise<string> {
   if (bytes > maxBytes) throw new Error(`it has ${bytes} bytes, and ${maxBytes} are the most`);
   using file = await Deno.open(path, { read: true });

@@ -8,7 +8,7 @@
 export const LAYER = "application/vnd.ollama.image.";
 
 /**
- * Why layers of these kinds are no model that stands by itself; undefined where they may be one.
+ * Why layers of these kinds are no complete model; undefined where they may be one.
  *
  * @param kinds The media types without {@link LAYER}.
  */

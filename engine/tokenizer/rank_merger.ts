@@ -28,7 +28,7 @@ export class RankMerger {
     this.#table = table;
   }
 
-  /** Makes room for a word of so many symbols in {@link symbols}. */
+  /** Makes room for a word of that many symbols in {@link symbols}. */
   reserve(count: number): void {
     if (this.symbols.length >= count && this.symbols.length <= Math.max(count, KEPT_CAPACITY)) {
       return;

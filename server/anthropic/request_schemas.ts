@@ -39,7 +39,7 @@ const Tool = z.looseObject({
     description: "A JSON Schema of its input, which every call is held to; see strict.",
   }),
   strict: z.unknown().optional().meta({
-    description: "With true, schemas that no grammar can see to are refused.",
+    description: "With true, schemas that no grammar can enforce are refused.",
   }),
 }, wants("an object")).meta({ title: "Tool", description: "A tool of the client's." });
 

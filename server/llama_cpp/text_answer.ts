@@ -11,7 +11,7 @@ const named = {
   logprob: z.number(),
 };
 
-/** The log-probability of a token, and of the likeliest ones in its place. */
+/** The log-probability of a token, and of the likeliest ones at its position. */
 const Probability = z.strictObject({ ...named, top_logprobs: z.array(z.strictObject(named)) })
   .meta({ id: "LlamaTokenProbability" });
 type Probability = z.output<typeof Probability>;

@@ -4,7 +4,10 @@ import { othersTurn } from "../../engine/turns.ts";
 import { HttpError } from "../errors.ts";
 import { exactBody, longExactBody } from "./exact_body.ts";
 
-/** From so many characters on a body is read in parts, between which others have their turn: it takes milliseconds. */
+/**
+ * From that many characters on a body is read in parts, between which other requests have their turn: it takes
+ * milliseconds.
+ */
 const LONG_BODY = 2 ** 17;
 
 /**

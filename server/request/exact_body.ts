@@ -76,7 +76,7 @@ export async function longExactBody(text: string, turn: () => Promise<void>): Pr
 /** A body whose settings have JavaScript's numbers. */
 function settingsOf({ value, isPlain }: ParsedJson): unknown {
   if (isPlain) return value;
-  // Its members are changed in their places, without a call a level: it may be nested as deeply as JSON can be.
+  // Its members are changed in place, without a call a level: it may be nested as deeply as JSON can be.
   const body = [value];
   const open: unknown[] = [body];
   const look = (holder: unknown, key: string | number, one: unknown) => {

@@ -240,7 +240,7 @@ export const tokenIds = () =>
 export const prompt = () =>
   read("a string or an array of token ids", { anyOf: PROMPT_SCHEMA }, readPrompt);
 
-/** One prompt or several, up to so many. */
+/** One prompt or several, up to that many. */
 export const prompts = (most: number) =>
   read(
     `a string, an array of token ids, or an array of up to ${most} of either`,

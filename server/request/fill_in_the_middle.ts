@@ -102,7 +102,7 @@ export function gapTokens({ begin, files, before, after, started, fim }: GapProm
 }
 
 /**
- * A prompt that has no more than so many tokens, if that can be: what lies farthest from the gap is left
+ * A prompt that has at most that many tokens, if possible: what lies farthest from the gap is left
  * out. Other files get the remaining room, the last of them first. The text before the gap keeps at least three
  * quarters of the room, the text after it a quarter.
  */

@@ -68,7 +68,7 @@ const CLIENTS: readonly Client[] = [
   {
     name: "instructor, huggingface_hub, Ollama's client, LangChain, outlines, Haystack and llm",
     shows:
-      "keywords that no grammar can see to, members that no schema names, json_object with a value",
+      "keywords that no grammar can enforce, members that no schema names, json_object with a value",
     install: () =>
       python("schema_clients.py", [
         ...["instructor==1.17.0", "huggingface_hub==2.4.0", "ollama==0.6.3", "outlines==1.3.3"],
@@ -78,7 +78,7 @@ const CLIENTS: readonly Client[] = [
   },
   {
     name: "pydantic-ai and OpenAI's parse()",
-    shows: "keywords that no grammar can see to, with strict and without",
+    shows: "keywords that no grammar can enforce, with strict and without",
     // Its version of OpenAI's client is another one than llm's.
     install: () => python("pydantic_clients.py", ["pydantic-ai-slim[openai]==2.32.2"]),
   },

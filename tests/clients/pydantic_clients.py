@@ -32,7 +32,7 @@ class Folder(BaseModel):
 
 
 class Tags(BaseModel):
-    """What no grammar can see to."""
+    """What no grammar can enforce."""
 
     tags: set[str]
 
@@ -52,7 +52,7 @@ def exercise_pydantic_ai():
 
 
 def exercise_parse():
-    """It sends strict, with which a keyword that no grammar can see to is refused by its name, as OpenAI does."""
+    """It sends strict, with which a keyword that no grammar can enforce is refused by its name, as OpenAI does."""
     client = OpenAI(base_url=f"{URL}/v1", api_key="none", max_retries=0)
     chat = client.chat.completions.parse
 

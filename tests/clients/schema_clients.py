@@ -1,4 +1,4 @@
-"""Clients that make JSON Schemas of types: keywords that no grammar can see to are left to the model, no member comes
+"""Clients that make JSON Schemas of types: keywords that no grammar can enforce are left to the model, no member comes
 that a schema does not name, and every client's name for a schema is heeded.
 
     python schema_clients.py URL

@@ -174,7 +174,7 @@ Deno.test("echo with logprobs is alike when streamed, for several prompts and an
   }
 });
 
-/** A prompt of so many tokens. */
+/** A prompt of that many tokens. */
 const promptOf = (length: number) => Array.from({ length }, (_, i) => 5 + i % 200);
 
 Deno.test("a client that leaves while its prompt is scored frees the engine", async () => {

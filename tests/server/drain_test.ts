@@ -17,7 +17,7 @@ const GET = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 /** Two seconds of work: tokens that a slow machine samples in a minute. */
 const TOKENS = 6000;
 
-/** Starts `m40 serve` with a long context on a free port, and a stream of so many tokens. */
+/** Starts `m40 serve` with a long context on a free port, and a stream of that many tokens. */
 async function startStream(home: Home, maxTokens: number, args: string[]) {
   const model = await home.longModel();
   const all = ["--model", model, "--port", "0", "--ctx", "500000", "--threads", "1", ...args];
@@ -105,7 +105,7 @@ Deno.test("m40 serve: SIGHUP drains as SIGTERM does, come it twice; under nohup 
   const said = new Watched(ignoring.stdout);
   const [, url] = await said.until(/Listening on (http:\S+)\/v1.*\n/);
   ignoring.kill("SIGHUP");
-  // One that drained would end by itself: nothing runs.
+  // A draining one would end without a signal: nothing runs.
   for (let i = 0; i < 20; i++) {
     const response = await post(url, { prompt: "hello", max_tokens: 50, ...NO_END });
     assertEquals(response.status, 200, await response.text());

@@ -82,7 +82,7 @@ Deno.test("members that no schema names are forbidden in every dialect, unless t
   }
 });
 
-Deno.test("what no grammar can see to is left to the model, in every dialect, unless strict", async () => {
+Deno.test("what no grammar can enforce is left to the model, in every dialect, unless strict", async () => {
   await using server = await startTools();
   const schema = {
     type: "object",

@@ -283,7 +283,7 @@ Deno.test("tools, choices and calls that cannot be are answered with 400 by thei
   assertEquals([running, waiting], [0, 0]);
 });
 
-Deno.test("a keyword that no grammar can see to is left to the model, unless the tool is strict", async () => {
+Deno.test("a keyword that no grammar can enforce is left to the model, unless the tool is strict", async () => {
   await using server = await startTools();
   const parameters = {
     type: "object",

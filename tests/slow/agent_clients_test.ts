@@ -14,7 +14,7 @@ const SERVE = "serve --port 0 --chat-template chatml".split(" ");
 const script = (name: string) => fromFileUrl(new URL(name, import.meta.url));
 
 const langchain = await pythonWith("langchain-openai==1.7.3");
-// It brings so much with it that this takes longer than all other slow tests of clients: M40_LITELLM=1 has it tested.
+// It sends such long prompts that this takes longer than all other slow tests of clients: M40_LITELLM=1 has it tested.
 const litellm = Deno.env.has("M40_LITELLM")
   ? await pythonWith("litellm[proxy]==1.106.2")
   : undefined;

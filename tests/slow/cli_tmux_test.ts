@@ -59,7 +59,7 @@ class Screen implements AsyncDisposable {
     }
   }
 
-  /** Waits for so many prompts that nothing was typed at yet but the last. */
+  /** Waits for that many prompts, of which only the last has no input yet. */
   async prompts(count: number): Promise<string> {
     return await this.until(
       `prompt ${count}`,

@@ -9,7 +9,7 @@ const KILLS = Number(Deno.env.get("M40_KILLS") ?? 60);
 /** A machine that is busy starts a process slowly, and none of these takes long. */
 const LIMIT_MS = 60_000;
 
-/** Starts a download; kills it after so many milliseconds. @returns Whether it came to its end before. */
+/** Starts a download; kills it after that many milliseconds. @returns Whether it came to its end before. */
 async function run(
   url: string,
   target: string,
@@ -27,7 +27,7 @@ async function run(
     try {
       child.kill("SIGKILL");
     } catch {
-      // It has ended by itself in this very moment.
+      // It has just ended without the kill.
     }
   }, killAfterMs);
   const { success, signal } = await child.status;
@@ -69,7 +69,7 @@ Deno.test(`download: killed ${KILLS} times at random moments, it leaves the righ
       if (done) assert(right, "complete, and not right");
       else if (!right) assertEquals(there, before, "neither the right file nor the old state");
       assertEquals(folder.files().length, there ? 1 : 0, "nothing else in sight");
-      // Killed between the last two steps, it is in its place already.
+      // Killed between the last two steps, it is already moved into place.
       if (right) break;
     }
     // On a machine that is busy no other one may live for long enough to go on with something.

@@ -10,9 +10,9 @@ import { ENGINE_SUITE, SUITE } from "../fixtures/suite.ts";
 // its own, since the sanitizer has to be there before anything else is loaded.
 
 /**
- * Those whose kernels' threads exchange most are run from the last thread to the first, too: without the
- * sanitizers, which see to every access in the other order. Most of them are in emulated_reverse_test.ts, which does nothing
- * else; these take longer. The one that takes longest comes first, so that no processor has nothing to do in the end.
+ * Those whose kernels' threads exchange most are run from the last thread to the first, too: without the sanitizers,
+ * which check every access in the other order. Most of them are in emulated_reverse_test.ts, which does nothing else;
+ * these take longer. The one that takes longest comes first, so that no processor has nothing to do in the end.
  */
 const REVERSED = [
   "tests/slow/attention_shapes_test.ts",

@@ -41,7 +41,7 @@ async function hold(text: string, milliseconds: number, readBytes = 0): Promise<
   }
 }
 
-/** So many at once, until there were enough or the time is over. */
+/** That many at once, until there were enough or the time is over. */
 async function many(one: (i: number) => Promise<void>): Promise<void> {
   let done = 0;
   const until = performance.now() + ATTACK_MS;

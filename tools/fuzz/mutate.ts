@@ -12,7 +12,7 @@ export function randomOf(seed: number): Random {
   };
 }
 
-/** Numbers at which counts, lengths and offsets go wrong. */
+/** Numbers at which counts, lengths and offsets fail. */
 const EDGES: readonly bigint[] = [
   ...[0n, 1n, 7n, 8n, 31n, 32n, 127n, 128n, 255n, 256n, 32767n, 65535n, 65536n],
   ...[31n, 32n, 40n, 53n, 60n, 61n, 63n].flatMap((bits) => [2n ** bits - 1n, 2n ** bits]),

@@ -72,7 +72,7 @@ export function sharedClocks(name: string): number {
   return /^(LDS|STS)/.test(name) ? words(name) : 0;
 }
 
-/** Clocks that a multiprocessor takes for these instructions of one warp, if nothing else holds it up. */
+/** Clocks that a multiprocessor takes for these instructions of one warp without other stalls. */
 export function clocks(names: readonly string[]): number {
   const counts = new Map<Kind, number>();
   let shared = 0;

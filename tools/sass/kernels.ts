@@ -126,7 +126,9 @@ export function addResources(kernels: Map<string, Kernel>, usage: string): void 
 /** CUDA's major versions by those of the PTX that they write. */
 const CUDA_OF_PTX: Record<string, number> = { 7: 11, 8: 12 };
 
-/** Reads from `cuobjdump -ptx`, a line at a time, how many threads the blocks of each kernel have, and whose PTX it is. */
+/**
+ * Reads from `cuobjdump -ptx`, a line at a time, how many threads the blocks of each kernel have, and whose PTX it is.
+ */
 export class PtxReader {
   private current?: Kernel;
   private cuda = 0;
@@ -253,8 +255,8 @@ export function hotRuns(kernel: Kernel, share = 1 / 2): Run[] | undefined {
     const names = loop.map(({ name }) => name);
     return { range, loop, work: multiplyAdds(names), shuffles: names.some(isShuffle) };
   });
-  // Attention of decoded tokens adds over lanes in each turn. The loop that adds the results of chunks does not, and has as
-  // many multiply-adds as the one over positions has with few heads.
+  // Attention of decoded tokens adds over lanes in each turn. The loop that adds the results of chunks does not, and
+  // has as many multiply-adds as the one over positions has with few heads.
   const shuffles = kernel.base === "attention_decode_kernel" &&
     ranges.some(({ work, shuffles }) => work > 0 && shuffles);
   const worth = ranges.filter((range) => range.work > 0 && (range.shuffles || !shuffles));
@@ -270,8 +272,8 @@ export function hotRuns(kernel: Kernel, share = 1 / 2): Run[] | undefined {
 const OUTER_TURNS = 8;
 
 /**
- * What eight turns of a kernel's outer loop run, where the loop inside it with most of the multiply-adds takes so many
- * turns: an instruction is named as often as it runs. What a forward jump in the inner loop passes over runs once
+ * What eight turns of a kernel's outer loop run, where the loop inside it with most of the multiply-adds takes that
+ * many turns: an instruction is named as often as it runs. What a forward jump in the inner loop passes over runs once
  * a turn of the outer; of the two sides of a branch, either runs in every second turn. Undefined where no loop lies
  * within another.
  */

@@ -80,17 +80,17 @@ export class Budget {
     throw new TemplateLimitError(`took more than ${milliseconds} ms`);
   }
 
-  /** Ends the rendering if a string of so many characters may not be made; it counts when it is. */
+  /** Ends the rendering if a string of that many characters may not be made; it counts when it is. */
   allow(length: number): void {
     this.grow(length, 0);
   }
 
-  /** Counts a string of so many characters. Code that makes a long one asks before. */
+  /** Counts a string of that many characters. Code that makes a long one asks before. */
   string(length: number): void {
     this.grow(length, length);
   }
 
-  /** Counts what a string grew by, which has so many characters then. */
+  /** Counts the growth of a string, which has that many characters then. */
   grow(length: number, by: number): void {
     // Negated, so that what is no number is refused as well.
     if (!(length <= this.limits.stringLength)) {
@@ -101,7 +101,7 @@ export class Budget {
     this.use(by);
   }
 
-  /** Counts a list of so many elements, before it is made. */
+  /** Counts a list of that many elements, before it is made. */
   list(length: number): void {
     if (!(length <= this.limits.listLength)) {
       throw new TemplateLimitError(`made a list of more than ${this.limits.listLength} elements`);
@@ -109,7 +109,7 @@ export class Budget {
     this.use(length * ELEMENT);
   }
 
-  /** Counts one more element of a list, which has so many then. */
+  /** Counts one more element of a list, which has that many then. */
   element(length: number): void {
     if (length > this.limits.listLength) {
       throw new TemplateLimitError(`made a list of more than ${this.limits.listLength} elements`);

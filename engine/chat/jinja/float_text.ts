@@ -32,7 +32,7 @@ function scaled(value: number, power: number): bigint {
     : divideToEven(numerator, denominator * ten);
 }
 
-/** The size of a finite float with so many digits behind the point; without a sign. */
+/** The size of a finite float with that many digits behind the point; without a sign. */
 export function fixed(value: number, digits: number): string {
   const all = scaled(value, digits).toString().padStart(digits + 1, "0");
   return digits === 0 ? all : `${all.slice(0, -digits)}.${all.slice(-digits)}`;
@@ -53,7 +53,7 @@ export function exponentText(exponent: number): string {
   return (exponent < 0 ? "-" : "+") + String(Math.abs(exponent)).padStart(2, "0");
 }
 
-/** A float rounded half to even to so many digits behind the point, as Python's `round`. */
+/** A float rounded half to even to that many digits behind the point, as Python's `round`. */
 export function roundFloat(value: number, digits: number): number {
   if (!Number.isFinite(value) || digits > 323) return value;
   if (digits < -308) return 0 * value;

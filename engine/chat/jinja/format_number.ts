@@ -58,7 +58,7 @@ function withoutZeros(text: string): string {
   return text.slice(0, text[end - 1] === "." ? end - 1 : end);
 }
 
-/** C's `%g`: so many digits, an exponent where the number is small or large. */
+/** C's `%g`: that many digits, an exponent where the number is small or large. */
 function general(value: number, digits: number, alternate: boolean, asRepr: boolean): string {
   const [found, exponent] = scientific(value, digits - 1);
   const trim = (text: string) => alternate || !text.includes(".") ? text : withoutZeros(text);

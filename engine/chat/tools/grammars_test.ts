@@ -251,7 +251,7 @@ Deno.test("texts as they are: the mark behind them is never a part of them, and 
 const LIST = { type: "array", items: { type: "string" } };
 const FOLLOWABLE = { type: "array", items: { enum: ["a", "b"] }, uniqueItems: true };
 
-/** An object's schema, of so many properties. */
+/** An object's schema, of that many properties. */
 function wide(count: number, of: (index: number) => unknown, more: Record<string, unknown> = {}) {
   const properties = Array.from({ length: count }, (_, i) => [`p${i}`, of(i)]);
   return { type: "object", properties: { ...Object.fromEntries(properties), ...more } };

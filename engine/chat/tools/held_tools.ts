@@ -72,7 +72,7 @@ function heldTool(
   const follow = (schema: unknown, budget: Budget): Held => {
     const grammar = grammarOf(schema, budget);
     const nodes = nodesOf(grammar);
-    // By itself it may take all that there is.
+    // Alone it may take all that there is.
     if (nodes > MOST_SCHEMA_NODES) throw tooMuch("", sizeOf(schema, nodes));
     return { tool, schema, grammar, nodes, steps };
   };

@@ -129,7 +129,7 @@ export class TextScanner {
     }
   }
 
-  /** Reads the characters that a pattern matches, up to so many. */
+  /** Reads the characters that a pattern matches, up to that many. */
   *word(pattern: RegExp, most = 256): Reading<string> {
     let word = "";
     yield* this.run(

@@ -10,7 +10,7 @@ export interface ToolFormat {
   openers(tools: readonly Tool[]): readonly string[];
   /** Whether a model with such a template and vocabulary writes its calls like this. */
   matches(template: string, tokenizer: Tokenizer): boolean;
-  /** Whether it cannot be read where the vocabulary has not its control tokens, which {@link matches} sees to. */
+  /** Whether it cannot be read where the vocabulary lacks its control tokens, which {@link matches} ensures. */
   readonly needsTokens?: boolean;
   /**
    * All from an opener to the end of the answer: one call, or several where `parallel`. What it allows is what

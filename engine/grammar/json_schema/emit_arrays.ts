@@ -54,7 +54,7 @@ function plainItems(emitter: RuleWriter, shape: ArrayShape, place: string): Expr
   return from(0);
 }
 
-/** Items of which so many must follow one schema, and so many another: those so far are counted. */
+/** Items of which that many must follow one schema, and that many another: those so far are counted. */
 class Containing {
   private readonly key: string;
   private readonly prefix: number;
@@ -83,7 +83,7 @@ class Containing {
     );
   }
 
-  /** What may come from an item on, behind so many of each kind. */
+  /** What may come from an item on, after that many of each kind. */
   from(index: number, counts: readonly number[]): Expression {
     const { shape } = this;
     if (shape.contains.some(({ most }, i) => counts[i] > (most ?? Infinity))) return NOTHING;

@@ -31,7 +31,7 @@ import { TextAutomaton } from "./text_automaton.ts";
 const EXACT_DIGITS = 15;
 /** Of those, digits behind the point, if there is one. */
 const EXACT_PLACES = 6;
-/** So many multiples are listed. */
+/** That many multiples are listed. */
 const MOST_LISTED = 1000n;
 
 const whole = (most: number) =>
@@ -54,7 +54,7 @@ export const NUMBER = sequence(
     ),
   ),
 );
-/** Numbers that are no integers, with so many digits before the point. */
+/** Numbers that are no integers, with that many digits before the point. */
 const fraction = (most: number) =>
   sequence(whole(most), text("."), repeat(DIGIT, 0, EXACT_PLACES - 1), digits(1, 9));
 const FRACTION = fraction(EXACT_DIGITS - EXACT_PLACES);
@@ -135,7 +135,7 @@ function integerBounds(shape: NumberShape): [bigint, bigint] {
   ];
 }
 
-/** Bounds of decimals, moved inwards to so many places as are written. */
+/** Bounds of decimals, moved inwards to the written number of digits. */
 function decimalBounds(shape: NumberShape): [Decimal, Decimal] {
   const within = (bound: Bound | undefined, up: boolean): Decimal => {
     if (bound === undefined) return { units: farthest(shape, !up), places: 0 };

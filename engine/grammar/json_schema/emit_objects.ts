@@ -64,7 +64,7 @@ const member = (emitter: RuleWriter, key: Expression, value: Expression) =>
 /** One after the other, distinguished by how many came before, as far as that matters. */
 class Members {
   private readonly key: string;
-  /** More than so many need not be distinguished from it. */
+  /** More than that many need not be distinguished from it. */
   private readonly cap: number;
 
   constructor(
@@ -80,7 +80,7 @@ class Members {
     this.cap = limited ? most + 1 : Math.max(1, least);
   }
 
-  /** What may come from a member on, behind so many. */
+  /** What may come from a member on, after that many. */
   from(index: number, before: number): Expression {
     const count = Math.min(before, this.cap);
     if (count > this.count.most) return NOTHING;

@@ -87,8 +87,8 @@ export class Budget {
   constructor(private readonly maxWork = MAX_WORK, private readonly maxRules = MAX_RULES) {}
 
   /**
-   * Does something that counts only where it does not cost too much: so that something cheaper can be done in its
-   * place. What it costs to find that out is bounded, for all attempts together.
+   * Does something that counts only where it does not cost too much: so that something cheaper can be done instead.
+   * What it costs to find that out is bounded, for all attempts together.
    *
    * @param attempt What is done, with what is left.
    */
@@ -112,7 +112,7 @@ export class Budget {
     }
   }
 
-  /** Whether so much was tried in vain that next to nothing is left to try. */
+  /** Whether so much failed that hardly anything is left to try. */
   get isWasted(): boolean {
     return this.wasted > MAX_WORK || this.work > this.maxWork - LEAST_WORK;
   }

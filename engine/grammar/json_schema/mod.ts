@@ -31,8 +31,8 @@ export interface JsonSchemaOptions {
 /**
  * The grammar of a schema.
  *
- * @throws {M40Error} `invalid_request` where the schema is wrong, asks for what no grammar can see to, or is
- *   too complex.
+ * @throws {M40Error} `invalid_request` where the schema is wrong, asks for what no grammar can enforce, or is too
+ * complex.
  */
 export function grammarOfSchema(schema: unknown, options: JsonSchemaOptions = {}): Grammar {
   const reader = new Reader(schema, options.budget ?? new Budget());

@@ -38,7 +38,7 @@ export function decimalOf(value: unknown): Decimal | undefined {
 
 export const ZERO: Decimal = { units: 0n, places: 0 };
 
-/** The same value with so many places, which must be no fewer. */
+/** The same value with that many digits behind the point, which must be no fewer. */
 export const withPlaces = ({ units, places }: Decimal, wanted: number): bigint =>
   units * 10n ** BigInt(wanted - places);
 

@@ -136,7 +136,7 @@ Deno.test("JSON Schema: random schemas accept what a validator accepts, and have
       if (valid === undefined) continue;
       const found = texts.acceptsValue(value);
       assert(valid || !found, `${where}: accepts ${JSON.stringify(value)}`);
-      // Objects of at least so many names that no schema knows: `not` with `maxProperties` asks for them.
+      // Objects of at least that many names that no schema knows: `not` with `maxProperties` asks for them.
       if (valid && !found && JSON.stringify(schema).includes("maxProperties")) missed++;
       else assertEquals(found, valid, `${where}: refuses ${JSON.stringify(value)}`);
     }

@@ -1,4 +1,4 @@
-// Schemas that are refused: what no grammar can see to, and what would cost too much.
+// Schemas that are refused: what no grammar can enforce, and what would cost too much.
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { JsonNumber } from "../../json/json_number.ts";
 import { grammarOfSchema } from "./mod.ts";
@@ -48,7 +48,7 @@ Deno.test("JSON Schema: what cannot be enforced is an error that names the keywo
   }
 });
 
-/** A schema inside itself, so many times. */
+/** A schema inside itself, that many times. */
 function nested(count: number, wrap: (inner: unknown, i: number) => unknown): unknown {
   let schema: unknown = { type: "string" };
   for (let i = 0; i < count; i++) schema = wrap(schema, i);

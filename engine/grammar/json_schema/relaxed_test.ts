@@ -1,4 +1,4 @@
-// What is left out of schemas that ask for more than a grammar can see to, or that cost too much.
+// What is left out of schemas that ask for more than a grammar can enforce, or that cost too much.
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { HERMES } from "../../chat/tools/hermes.ts";
 import { heldTools } from "../../chat/tools/held_tools.ts";
@@ -63,7 +63,7 @@ Deno.test("formats and patterns with long maxima keep the format", () => {
   }
 });
 
-Deno.test("keywords that no grammar can see to are left to the model in answers, unless strict", () => {
+Deno.test("keywords that no grammar can enforce are left to the model in answers, unless strict", () => {
   const cases: [schema: Record<string, unknown>, accepted: string[], refused: string[]][] = [
     [{ type: "array", items: { type: "integer" }, uniqueItems: true }, ["[1,1]"], ['["a"]']],
     [{ type: "string", format: "regex" }, ['"x"'], ["1"]],

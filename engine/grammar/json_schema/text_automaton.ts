@@ -147,7 +147,7 @@ export class TextAutomaton {
     return this.states[state].accepts;
   }
 
-  /** All texts, where there are at most so many; else undefined. */
+  /** All texts, where there are at most that many; else undefined. */
   texts(most: number): string[] | undefined {
     const found: string[] = [];
     const walk = (state: number, prefix: string, depth: number): boolean => {

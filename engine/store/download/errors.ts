@@ -13,7 +13,7 @@ export class Fault extends Error {
   override readonly name = "Fault";
 
   /**
-   * @param message What went wrong, for a person.
+   * @param message What failed, for the user.
    * @param retryAfterMs How long the server wants to be left alone.
    * @param misranged Whether the server answered with another range or length than is right.
    */

@@ -149,7 +149,7 @@ export class PartialFile implements Disposable {
     }
   }
 
-  /** Puts the complete file in its place, in one step. */
+  /** Moves the complete file into place, in one step. */
   async place(target: string): Promise<void> {
     try {
       await this.#writing;
@@ -171,7 +171,7 @@ export class PartialFile implements Disposable {
 
   async #removeJournal(): Promise<void> {
     await removeIfThere(this.journal);
-    // A process that was killed may have left one that was not yet in its place.
+    // A killed process may have left one that was not yet moved into place.
     await removeIfThere(this.journal + NEW);
   }
 

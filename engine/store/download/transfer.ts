@@ -97,7 +97,7 @@ export class Transfer implements Disposable {
           this.#claims.delete(piece);
           if (got > 0) this.#checkContinuable(error);
           else if (this.#lanes > 1) {
-            // The server may not want so many connections.
+            // The server may not accept that many connections.
             this.#noMoreUntil = performance.now() + RETIREMENT_MS;
             return leave();
           }

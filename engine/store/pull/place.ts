@@ -132,7 +132,7 @@ async function filesOf(directory: string, name: string): Promise<string[]> {
   return files;
 }
 
-/** Removes what a model of that name had before, once its new files are in their places. */
+/** Removes what a model of that name had before, once its new files are moved into place. */
 export async function removeFormer(
   directory: string,
   name: string,

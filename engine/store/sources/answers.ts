@@ -106,8 +106,8 @@ async function readBody(response: Response, url: URL, { what, maxBytes, cut }: Q
       break;
     }
     length += chunk.length;
-    // Leaving the loop closes the connection: the rest is not read. What was said in so many bytes is
-    // counted behind the decompression, so that a small answer cannot become a large one.
+    // Leaving the loop closes the connection: the rest is not read. Bytes are counted after decompression, so that a
+    // small answer cannot become a large one.
     if (length > maxBytes) {
       throw new M40Error(
         "io",

@@ -46,8 +46,8 @@ const MANIFEST = "application/vnd.docker.distribution.manifest.v2+json";
 /**
  * What a model of the library is.
  *
- * @throws {M40Error} `model_not_found` where there is none; `unsupported` where it is no GGUF that stands
- * by itself; `io` where the registry does not answer as it should.
+ * @throws {M40Error} `model_not_found` where there is none; `unsupported` where it is no complete GGUF; `io` where the
+ * registry does not answer as it should.
  */
 export async function findInLibrary(
   reference: OllamaReference,

@@ -31,7 +31,7 @@ export type TextLogprob = z.output<typeof TextLogprob>;
 
 const longLogprob = { ...shortLogprob, bytes: z.array(z.int().min(0).max(255)) };
 
-/** A token of a text, and the likeliest ones in its place. */
+/** A token of a text, and the likeliest ones at its position. */
 const OutputTextLogprob = z.strictObject({
   ...longLogprob,
   top_logprobs: z.array(z.strictObject(longLogprob)),

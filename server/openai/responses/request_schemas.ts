@@ -63,7 +63,7 @@ const TextFormat = z.looseObject({
     description: "With json_schema: a JSON Schema. What of it cannot be held to is an error.",
   }),
   strict: boolean(
-    "Whether a schema is refused that no grammar can see to; else what it asks for beyond that is left to the model.",
+    "Whether a schema is refused that no grammar can enforce; else what it asks for beyond that is left to the model.",
   ),
 }, wants("an object"));
 export type TextFormat = z.output<typeof TextFormat>;
@@ -78,7 +78,7 @@ const Tool = z.looseObject({
   name: string("Letters, digits, _, ., :, / and -, up to 128."),
   description: string("What it does, for the model."),
   parameters: object("A JSON Schema of its arguments, which they are held to."),
-  strict: boolean("Whether parameters that no grammar can see to are refused."),
+  strict: boolean("Whether parameters that no grammar can enforce are refused."),
   format: z.unknown().optional().meta({
     type: "object",
     description:

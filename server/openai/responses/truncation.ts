@@ -1,6 +1,6 @@
 import { type ChatMessage, type ChatRequest, M40Error } from "../../../engine/mod.ts";
 
-/** Of the context, what is left free for the answer where the oldest turns are left out: so much at most. */
+/** Of the context, what is left free for the answer where the oldest turns are left out: at most this much. */
 const ROOM_SHARE = 1 / 4;
 
 /**

@@ -1,4 +1,4 @@
-// Whatever goes wrong under /v1/messages is said in Anthropic's shape, with its statuses and types.
+// All errors under /v1/messages have Anthropic's shape, with its statuses and types.
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { AnthropicError } from "../../../server/anthropic/dialect.ts";
 import { HELLO, startChat } from "../../fixtures/server_chat_fixture.ts";

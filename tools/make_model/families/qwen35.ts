@@ -23,7 +23,7 @@ export interface DeltaNetDimensions {
   readonly stateDimension: number;
   /** Tokens that the convolution before it sees. */
   readonly kernel: number;
-  /** The last of as many layers has attention in its place. */
+  /** The last of every group of layers has attention instead. */
   readonly interval: number;
   /** Values of a head that positions rotate. */
   readonly rotated: number;

@@ -1,6 +1,6 @@
 import { element } from "../dom.js";
 
-/** Longer code stays without colours, in characters: they would hold the page up. */
+/** Longer code stays without colours, in characters: they would block the page. */
 const LONGEST = 30_000;
 
 /** @type {Promise<any> | undefined} */

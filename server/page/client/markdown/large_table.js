@@ -1,5 +1,5 @@
 /**
- * Tables with so many cells that a browser would be held up by them: they are shown as they are written.
+ * Tables with so many cells that they would block a browser: they are shown as they are written.
  *
  * @typedef {import("markdown-it/browser").StateBlock} StateBlock
  */
