@@ -21,7 +21,7 @@ Deno.test("m40 ps: a table of running and waiting requests, and a line that sums
   const { code, stdout, stderr } = await m40(home, ["ps", ...port]);
   assertEquals([code, stderr], [0, ""]);
   const [head, running, waiting, summary, device, end] = stdout.split("\n");
-  assertMatch(head, /^ID +STATE +PROMPT +COMPUTED +GENERATED +PAGES +AGE$/);
+  assertMatch(head, /^ID +STATE +PROMPT +COMPUTED +GENERATED +BLOCKS +AGE$/);
   const { length } = server.engine.tokenizer.encode("Hello");
   assertMatch(running, new RegExp(`^ 0 +decoding +${length} +\\d+ +\\d+ +\\d+ +\\d+\\.\\d s$`));
   assertMatch(waiting, new RegExp(`^ 1 +waiting +${length} +0 +0 +0 +\\d+\\.\\d s$`));
