@@ -109,7 +109,7 @@ export class ChatFormat {
       shown.push(protection.message(message));
     }
     const tools: ShownTool[] = [];
-    for (const tool of told) {
+    for (const tool of offered) {
       await turns.next();
       tools.push(protection.value(shownTool(tool)) as ShownTool);
     }
