@@ -8,8 +8,8 @@ const TURN_BYTES = 256 * 1024;
 const OWN_BYTES = 64 * 1024;
 /** What a connection may move in each turn for which others wait, without ever waiting itself: a stream's event, in bytes. */
 const FREE_BYTES = 1024;
-/** Connections that go on in one turn of those that wait: what one of them does next may be large. */
-const AT_ONCE = 16;
+/** Connections that go on in one turn of those that wait: each may read several times before it waits again. */
+const AT_ONCE = 8;
 
 let moved = 0;
 /** The turns for which somebody waited. */
