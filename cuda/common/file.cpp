@@ -22,7 +22,7 @@ constexpr uint64_t n_readers = 4;
 // How far ahead of what is read the system fetches.
 constexpr uint64_t ahead_bytes = uint64_t{32} << 20;
 
-// One read, cut into pieces that whoever is free takes in turn.
+// One read, cut into pieces that free threads take in turn.
 class Reading {
  public:
   Reading(int descriptor, uint64_t offset, uint8_t* memory, uint64_t n_bytes)

@@ -27,7 +27,7 @@ class SharedMemory {
   SharedMemory() = default;
   // Zeros, which take memory as they are touched; all of them at once where they are reserved.
   static SharedMemory create(uint64_t n_bytes, bool reserved);
-  // What somebody else created. Throws where it has another size, or may be cut.
+  // Memory that another process created. Throws where it has another size, or may be cut.
   static SharedMemory open(Descriptor descriptor, uint64_t n_bytes);
   ~SharedMemory();
   SharedMemory(SharedMemory&& other) noexcept;

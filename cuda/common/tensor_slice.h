@@ -1,4 +1,4 @@
-// Where the data of a weight's rows stand in that of the whole weight.
+// Where the data of a weight's rows are in that of the whole weight.
 #ifndef M40_RUNTIME_TENSOR_SLICE_H
 #define M40_RUNTIME_TENSOR_SLICE_H
 

@@ -21,7 +21,7 @@
 //   M40_EMULATION_WORD_US=N             the host continues so many microseconds after it has shown such a kernel a word
 //   M40_EMULATION_NO_PEERS=1            no device reaches another one's memory
 //   M40_EMULATION_PEERS_LOSE=1          what it writes there does not arrive, where that is another process's
-//   M40_EMULATION_WATCHDOG=1            kernels may run for a limited time only, as where a display hangs on the device
+//   M40_EMULATION_WATCHDOG=1            kernels may run for a limited time only, as where a display is attached
 #ifndef M40_EMULATION_DEVICE_STATE_H
 #define M40_EMULATION_DEVICE_STATE_H
 

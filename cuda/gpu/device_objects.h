@@ -78,7 +78,7 @@ ProgramPlan plan_program(const ProgramDescription& program);
 // What an operation is to the one after it.
 enum class Fusion : uint8_t {
   kNone,
-  kWhole,  // can be computed by it, and nobody else reads the result
+  kWhole,  // can be computed by it, and no other operation reads the result
   kKept,   // can be computed by it, but others read the result as well: it has to be written
 };
 
@@ -174,8 +174,8 @@ struct m40_context final : m40::TensorLookup, m40::TensorArenas {
   void use(m40::cuda::LaunchedWork& work) const;
   // The same of functions that wait for a step, or ask for one: a kernel may stay.
   void use_beside_resident() const;
-  // Waits for all that is under way, and no kernel comes to stay until the work ends. False where the device hangs:
-  // what it may still use must be left alone.
+  // Waits for all work of the device, and no persistent kernel starts until the work ends. False where the device
+  // hangs: memory that it may still use must not be freed.
   bool settle(m40::cuda::LaunchedWork& work) const;
   // How long what its programs have on the stream of prompts may take.
   m40::cuda::Clock::duration longest_prompt() const;

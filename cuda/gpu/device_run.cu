@@ -27,7 +27,8 @@ namespace m40::cuda {
 
 namespace {
 
-// A kernel that stays and has left is called back so soon after a step was asked for; those of old devices leave often.
+// So soon after a step was asked for, a persistent kernel that has left is launched again; on old devices it leaves
+// often.
 constexpr Clock::duration first_look = std::chrono::microseconds(200);
 
 // Gives the device the steps of a run. The program and its lane are its alone.
@@ -53,7 +54,7 @@ class RunQueue {
     args_.tokens = const_cast<int32_t*>(view.tokens);
     args_.positions = const_cast<uint32_t*>(view.positions);
     args_.sampling = const_cast<m40_sampling*>(view.sampling);
-    // All have one token, so they stand in the order of their tokens.
+    // All have one token, so they are in the order of their tokens.
     args_.sequence_rows = shape_.states ? const_cast<SequenceRows*>(view.sequence_rows) : nullptr;
     const bool has_faults = has_fixed_results(*program);
     args_.fault = has_faults ? &reinterpret_cast<const StepResults*>(results)->expert_fault_token : &args_.state->fault;
@@ -123,7 +124,7 @@ class RunQueue {
     if (has_fixed_results(program_)) check(cudaMemsetAsync(program_.memory + program_.plan.results, 0, sizeof(StepResults), stream), "a run");
   }
 
-  // Asks the kernel that stays for the first step, where it is known to be what such steps are run by.
+  // Asks the persistent kernel for the first step, where it is the chosen executor of such steps.
   bool begin_resident() {
     StepExecutors& executors = *program_.executors;
     if (executors.chosen(shape_.n_tokens) != M40_EXECUTOR_RESIDENT) return false;
@@ -165,8 +166,7 @@ class RunQueue {
     put_time_ = Clock::now() - start;
   }
 
-  // Gives the device the step after this one, if there is one. One is computed all the same that somebody wants no
-  // more.
+  // Gives the device the step after this one, if there is one. A queued step is computed even after a stop.
   bool put_next(uint32_t step) {
     if (step + 1 >= n_steps_ || !program_.run.next(step + 1)) return false;
     if (resident_) return ahead_ = program_.resident->begin_next();
@@ -264,7 +264,7 @@ class RunQueue {
   const StepShape shape_;
   uint64_t input_bytes_ = 0, state_bytes_ = 0;
   AdvanceRunArgs args_ = {};
-  bool resident_ = false;           // by the kernel that stays
+  bool resident_ = false;           // by the persistent kernel
   bool ahead_ = false;              // the device has the next step
   bool anew_ = false;               // the awaited step was given again
   Clock::time_point begun_ = {};    // that one

@@ -76,7 +76,7 @@ void settle(const m40_program* program) {
   }
 }
 
-// Whether the kernel that stays has been asked for the step.
+// Whether the persistent kernel has been asked for the step.
 bool begin_resident(m40_program* program, const Step& step, const StepShape& shape) {
   StepProgress& progress = *program->progress;
   switch (program->resident->begin(shape, progress.input_bytes, result_bytes(*program, step))) {
@@ -135,7 +135,7 @@ cudaError_t state_of_step(m40_program* program) {
   return cudaErrorNotReady;
 }
 
-// Does what waits for the step. Where that fails, nothing of it is under way any more, or the device is lost.
+// Does what waits for the step. Where that fails, none of it runs any more, or the device is lost.
 template <class Wait>
 auto watched(m40_program* program, const Wait& wait) {
   try {

@@ -45,7 +45,7 @@ uint32_t place(m40_arena* arena, const m40_tensor_desc& desc, const m40::cuda::R
       context->uploader->upload(desc, tensor.packed, read);
     }
   } catch (...) {
-    // What is under way writes to memory that the next tensor gets.
+    // Running copies write to memory that the next tensor gets.
     m40::cuda::LaunchedWork work;
     context->settle(work);
     throw;

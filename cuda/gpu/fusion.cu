@@ -110,7 +110,7 @@ bool fuses_with_gate(const std::vector<m40_op>& ops, size_t i) {
   const m40_op_activation& gate = (norm_first ? ops[i + 1] : ops[i]).activation;
   if (norm.norm != M40_NORM_RMS || norm.residual != M40_NONE || norm.factor != M40_NONE || norm.input_column != 0 || norm.output_column != 0) return false;
   if (gate.gated == 0 || gate.activation != M40_ACTIVATION_SILU || gate.up_column != 0 || gate.columns != uint64_t{norm.n_groups} * norm.columns) return false;
-  // Values between them are nobody else's where all three write to one buffer.
+  // No other operation uses the values between them where all three write to one buffer.
   if (gate.up != gate.output || gate.input == gate.output || norm.output != gate.output) return false;
   return norm_first || norm.input == gate.output;
 }

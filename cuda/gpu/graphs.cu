@@ -13,7 +13,7 @@ constexpr uint32_t replays_of_many = 256;
 constexpr size_t most_graphs = 256;
 // Half of what memory plans leave free (engine/memory/memory_plan.ts).
 constexpr uint64_t most_bytes = uint64_t{128} << 20;
-// No graph takes so much: somebody else has got it.
+// No graph takes so much: another program has allocated it.
 constexpr uint64_t most_bytes_each = uint64_t{64} << 20;
 
 // The program as a graph with its memory on the device already.

@@ -1,4 +1,4 @@
-// What a decode step is run by: a launch for each of its operations, a CUDA graph of them, or a kernel that stays on
+// The executor of a decode step: a launch for each of its operations, a CUDA graph of them, or a persistent kernel on
 // the device and does them all. Which is fastest depends on the card, its driver and the number of rows: it is
 // measured.
 #ifndef M40_RUNTIME_STEP_EXECUTORS_H
@@ -33,7 +33,7 @@ class StepExecutors {
     return next_launched(n_tokens);
   }
 
-  // The same where the kernel that stays is out of the question: M40_EXECUTOR_LAUNCHES or _GRAPHS.
+  // The same without the persistent kernel: M40_EXECUTOR_LAUNCHES or _GRAPHS.
   uint32_t next_launched(uint32_t n_tokens) const {
     if (n_tokens > most_graph_tokens || asked_ == M40_EXECUTOR_LAUNCHES || !has_graphs_) return M40_EXECUTOR_LAUNCHES;
     const Measured& measured = measured_[n_tokens - 1];
@@ -63,7 +63,7 @@ class StepExecutors {
   // The driver makes no graphs.
   void have_no_graphs() { has_graphs_ = false; }
 
-  // The kernel that stays does no steps of so many rows, or of any.
+  // The persistent kernel does no steps of so many rows, or of any.
   void have_no_resident(uint32_t n_tokens) {
     if (n_tokens <= most_graph_tokens) measured_[n_tokens - 1].has_resident = false;
   }
@@ -76,7 +76,7 @@ class StepExecutors {
 
  private:
   static constexpr uint32_t enough = 4;
-  // Launches keep a processor busy, a kernel that stays the whole device: where they are faster by less than this
+  // Launches keep a processor busy, a persistent kernel the whole device: where they are faster by less than this
   // share, graphs are better.
   static constexpr float least_gain = 0.01f;
 

@@ -14,7 +14,7 @@ namespace m40::cuda {
 using ReadData = std::function<void(uint64_t offset, uint8_t* memory, uint64_t n_bytes)>;
 
 // Two lanes of a page-locked buffer, a device buffer and a stream each: while one is copied and repacked, the other is
-// read into. Work may still be under way when upload() returns.
+// read into. Copies may still run when upload() returns.
 class Uploader {
  public:
   Uploader(DeviceWatch& watch, ResidentSeat& seat) : watch_(watch), seat_(seat) {}
@@ -42,7 +42,7 @@ class Uploader {
     bool used = false;
   };
 
-  // A lane that nothing is under way in, with so much room.
+  // An idle lane with so much room.
   Lane& next_lane(uint64_t n_bytes);
   void wait_for_lanes();
   void free_lane(Lane& lane);

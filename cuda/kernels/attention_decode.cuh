@@ -316,7 +316,7 @@ __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args
     combine_warps<Shape::warps, Heads>(shared.work, statistics, Shape::head_dim, heads.count(), head_dim, false, nullptr, partial, padded, partial + Heads * padded);
     __syncthreads();  // the sums lie where the next chunk's weights go
   }
-  // Whoever comes last adds the chunks.
+  // The last block adds the chunks.
   if (!is_last_block(args.counters + partials.slot(), min(grid.x, positions.n_chunks), shared.is_last)) return;
   combine_chunks(partials.first(), Shape::warps, Heads, positions.n_chunks, heads.count(), head_dim, padded, heads.sinks(), shared.work, heads.output());
 }

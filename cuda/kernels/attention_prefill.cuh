@@ -350,7 +350,7 @@ __global__ void __launch_bounds__(attention_prefill_threads, attention_prefill_r
   attention_prefill<Type, Shape>(args, launched_block(), launched_grid(), shared);
 }
 
-// The same by fewer thread blocks than its grid has, args.grid. The block's numbers stand in shared memory.
+// The same by fewer thread blocks than its grid has, args.grid. The block's numbers are in shared memory.
 template <uint32_t Type, int Rows, int Groups, bool Wide = false>
 __global__ void __launch_bounds__(attention_prefill_threads, attention_prefill_residency) attention_prefill_part_kernel(AttentionPrefillArgs args) {
   using Shape = AttentionPrefillShape<Rows, Groups, Wide>;

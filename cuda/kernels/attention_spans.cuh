@@ -74,7 +74,7 @@ __device__ __forceinline__ void add_spans(float* slot, uint32_t slot_floats, uin
   }
 #pragma unroll 1
   for (uint32_t s = 0; s < n_spans; s++, slot += slot_floats) {
-    // All loads of a span are under way at once.
+    // All loads of a span are in flight at once.
     float loaded[Rows][N];
     float2 of_span[Rows];
 #pragma unroll

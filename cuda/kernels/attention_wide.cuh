@@ -123,7 +123,7 @@ struct WideSums {
     for (int offset = 16; offset >= static_cast<int>(wide_weight_stride); offset /= 2) weight = __fadd_rn(weight, __shfl_xor_sync(~0u, weight, offset));
   }
 
-  // Makes weights of the products that stand in weights [Rows][wide_weight_stride], of positions from `first` on.
+  // Makes weights of the products in weights [Rows][wide_weight_stride], of positions from `first` on.
   template <int Rows>
   __device__ __forceinline__ void weigh(const AttentionKernelArgs& args, uint32_t first, uint32_t start, uint32_t end, uint32_t lane, float* weights, float* shrinks) {
     constexpr int each = Rows < 4 ? 1 : Rows / 4;  // rows of a lane

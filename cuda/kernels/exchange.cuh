@@ -22,7 +22,7 @@
 namespace m40::cuda {
 
 constexpr uint32_t exchange_threads = 256;
-// Loads that a thread has under way: the way to the host's memory and back takes a microsecond or two.
+// Loads of a thread in flight: a round trip to the host's memory takes a microsecond or two.
 constexpr uint32_t exchange_loads = 4;
 
 struct ExchangeArgs {
@@ -51,7 +51,7 @@ struct ExchangeArgs {
   __device__ uint32_t next_card(uint32_t k) const { return (card + k) % n_cards; }
 };
 
-// Why an exchange has been given up: 1 + the card that did not come, or as somebody wrote that all should:
+// Why an exchange has been given up: 1 + the card that did not come, or as the host asked all to:
 constexpr uint32_t exchange_given_up = 0xFFFF;
 
 struct ExchangeShared {

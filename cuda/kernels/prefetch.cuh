@@ -12,8 +12,8 @@ namespace m40::cuda {
 // and for each second one 2%.
 constexpr uint32_t prefetched_bytes = 128;
 
-// Asks for the line at an address in device memory to be brought into L2; nobody waits for it. Only what will be read
-// may be asked for: the emulation reads it, so that an address outside of what is allocated is found there.
+// Asks for the line at an address in device memory to be brought into L2; no thread waits for it. Only what will be
+// read may be asked for: the emulation reads it, so that an address outside of what is allocated is found there.
 __device__ __forceinline__ void prefetch_to_l2(const uint8_t* address) {
 #ifdef M40_EMULATED
   static_cast<void>(*static_cast<const volatile uint8_t*>(address));

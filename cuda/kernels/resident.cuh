@@ -178,7 +178,7 @@ struct Resident {
     if (block.x == 0 && threadIdx.x == 0) args.state->taken[(k + 1) % 2] = 0;
   }
 
-  // The walk waits itself, once, when its first weights are under way.
+  // The walk waits itself, once, when its first weights are in flight.
   template <uint32_t kType, uint32_t kOther>
   __device__ __forceinline__ void product(const ResidentNode& node, uint32_t k) const {
     const MatmulDecodeArgs& product_args = resident_args_of<MatmulDecodeArgs>(node);

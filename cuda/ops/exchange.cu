@@ -34,7 +34,7 @@ void launch_exchange(const ExchangeArgs& args, cudaStream_t stream) {
   for (uint32_t card = 0; card < args.n_cards; card++) most = std::max<uint64_t>(most, args.bounds[card + 1] - args.bounds[card]);
   const uint64_t n_values = most * args.n_rows;
   if (n_values != 0 && n_values <= exchange_packet_values && begin_at_multiples(args, 2)) {
-    // A packet a thread: the more are under way at a time, the better.
+    // A packet a thread: the more are in flight at a time, the better.
     const uint64_t blocks = std::min<uint64_t>((n_values + 2 * exchange_threads - 1) / (2 * exchange_threads), exchange_packet_blocks);
     M40_LAUNCH((exchange_packets_kernel), static_cast<uint32_t>(blocks), exchange_threads, 0, stream, args);
     return;

@@ -84,7 +84,7 @@ uint64_t time_by_8(uint32_t type, uint64_t n_fours, uint32_t n_tokens, uint64_t 
 }
 
 // Tokens of a thread block: fewer than the most that share its weights where a multiprocessor would have nothing to do,
-// as with the few rows of a router. Bits do not hang on it.
+// as with the few rows of a router. Bits do not depend on it.
 uint32_t tokens_of(uint32_t type, uint32_t other, uint64_t n_fours, uint32_t n_tokens, bool aligned, uint32_t n_multiprocessors) {
   uint32_t tokens = decode_tokens(type, n_tokens, aligned);
   if (tokens == 32) {
@@ -192,7 +192,7 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
     for (uint32_t i = 0; i < n; i++) rows[i] = {indices[i], 0, args.weights[indices[i]].weight.rows};
     uint32_t n_rest = 0;
     if (const LaunchList* list = LaunchList::current()) {
-      // Bits hang on neither.
+      // Bits depend on neither.
       if (aligned) launch.tokens = list->tokens();
       launch.row_groups = 4;
     } else if (decode_tokens(type, n_tokens, aligned) == 32) {

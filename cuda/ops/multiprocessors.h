@@ -17,7 +17,7 @@ constexpr uint32_t all_places = 1000;
 inline uint32_t multiprocessors() {
   int device = 0, n = 0;
   if (cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device) == cudaSuccess && n > 0) return static_cast<uint32_t>(n);
-  cudaGetLastError();  // whoever launches next meets the error again
+  cudaGetLastError();  // the next launch meets the error again
   return 1;
 }
 

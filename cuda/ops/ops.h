@@ -125,7 +125,7 @@ void launch_matmul(const MatmulArgs& args, cudaStream_t stream);
 // ---- matmul_experts.cu, matmul_prefill_experts.cu, expert_groups.cu -----------------------------------------
 
 // Where the rows of a product with experts are listed by their experts, and what was listed there last: products of one
-// routing share a list. Whoever changes the choices of experts forgets it.
+// routing share a list. A change of the choices of experts resets it.
 struct ExpertGrouping {
   void* memory = nullptr;  // expert_groups_bytes(), 256-byte aligned
   const uint32_t* experts = nullptr;

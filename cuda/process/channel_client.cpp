@@ -105,7 +105,7 @@ m40_status m40_channel::call(uint32_t index, const m40_channel_argument* argumen
   if (index == kContextDestroy && n_arguments == 1 && arguments != nullptr) forget_host(arguments[0].value);
   if (error != nullptr) *error = answer.error;
   if (value != nullptr) *value = answer.value;
-  // Whoever ends the channel may free it as soon as this is 0: the address alone is used then.
+  // The channel may be freed as soon as this is 0: only the address is used then.
   std::atomic<uint32_t>& calls = calls_;
   if (--calls == 0) wake_all(calls);
   return answer.status;

@@ -19,14 +19,14 @@
 struct m40_channel {
  public:
   explicit m40_channel(const std::vector<std::string>& command);
-  // The process has ended, and nobody calls.
+  // The process has ended, and no thread calls.
   ~m40_channel();
 
   int32_t process() const { return process_.id(); }
   // Throws where the process is no more. what: was wanted of it.
   void require_alive(const char* what) const;
   m40_status call(uint32_t function, const m40_channel_argument* arguments, uint32_t n_arguments, uint64_t* value, m40_error* error);
-  // Whether the process has ended, by itself or by force, and no call is under way any more.
+  // Whether the process has ended, by itself or by force, and no call is running any more.
   bool end(uint32_t patience_ms);
 
  private:
@@ -39,7 +39,7 @@ struct m40_channel {
     std::mutex mutex;
     uint64_t kept_bytes = 0;    // of its room, for the block of a step that is not over
     uint64_t touched_bytes = 0; // of its room
-    uint32_t posted = M40_NONE;  // the function of a message that nobody has waited for yet
+    uint32_t posted = M40_NONE;  // the function of a message that no call has waited for yet
   };
 
   // Memory of m40_host_alloc. index: its name in messages.
@@ -80,7 +80,7 @@ struct m40_channel {
   std::vector<HostArea> areas_;
   std::mutex prompt_programs_mutex_;
   std::set<uint64_t> prompt_programs_;  // handles of those of M40_LANE_PROMPTS
-  std::atomic<uint32_t> calls_{0};  // under way
+  std::atomic<uint32_t> calls_{0};  // running
   // Its thread uses the others.
   m40::ChildProcess process_;
   m40::Thread pulse_;

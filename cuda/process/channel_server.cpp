@@ -52,7 +52,7 @@ class Watchdog {
   Thread thread_;
 };
 
-// What ids stand for. Steps in the lane of prompts are looked up while others are made.
+// The objects of ids. Steps in the lane of prompts look them up while other calls create some.
 class Handles {
  public:
   uint64_t add(Handle kind, void* object, uint64_t context, bool of_prompts) {

@@ -1,4 +1,4 @@
-// What programs and their arenas are in every library: records, limits, and the state of the step that is under way.
+// What programs and their arenas are in every library: records, limits, and the state of the running step.
 #ifndef M40_RUNTIME_PROGRAM_H
 #define M40_RUNTIME_PROGRAM_H
 
@@ -42,7 +42,7 @@ struct ProgramBase {
   std::vector<m40_op> ops;
   std::vector<const Arena*> arenas;  // of all that the program reads and writes
   std::vector<uint32_t> seen;        // parse_step's scratch
-  Step step = {};                    // the one under way, or the last
+  Step step = {};                    // the running one, or the last
   Exchange exchange;                 // of a program with exchanges
   bool step_under_way = false;       // begun, and not finished
   bool run_under_way = false;        // begun, and its end not yet reported
@@ -61,7 +61,7 @@ void fill_program(ProgramBase& program, const ProgramDescription& description, c
 // Throws where the program is nullptr, or an arena that it uses has been destroyed.
 void check_alive(const ProgramBase* program);
 
-// Throws where the program is not alive, or a step or a run is under way.
+// Throws where the program is not alive, or a step or a run is not over.
 void check_idle(const ProgramBase* program);
 
 // Throws where the program is not alive, has no such buffer, or the buffer not n_bytes.
@@ -73,7 +73,7 @@ Step parse_next_step(ProgramBase* program, const void* block, uint64_t block_byt
 // Throws where there is not one time for each of the program's operations.
 void check_times(const ProgramBase* program, const float* times, uint32_t n_times);
 
-// Throws where no step is under way, or no run.
+// Throws where no step or run has begun.
 void require_step(const ProgramBase* program);
 void require_run(const ProgramBase* program);
 

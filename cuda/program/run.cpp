@@ -165,7 +165,7 @@ bool Run::next(uint32_t step) {
     return true;
   }
   if (!agreement_->has_next(step, ends_)) return false;
-  // The others count on this one now. Whoever reads the ring does so whatever becomes of them.
+  // The others count on this one now. The reader of the ring reads it in any case.
   while (!has_room(step)) {
     if (ends_) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

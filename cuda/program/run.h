@@ -29,7 +29,7 @@ struct RunInput {
 // no runs.
 RunInput parse_run(const void* run, uint64_t run_bytes, const Step& step, const StepLimits& limits);
 
-// The run that is under way. Its thread does the work; others wait for what that puts into the ring.
+// The running run. Its thread does the work; others wait for what that puts into the ring.
 class Run {
  public:
   Run() = default;
@@ -52,8 +52,8 @@ class Run {
   uint32_t number(uint32_t step, uint32_t row) const { return first_ + step * n_rows_ + row; }
   // Whether what comes next follows from what another card does.
   bool follows() const { return agreement_->follows(); }
-  // Decides whether the next step begins: nobody wants the run to stop, and the ring has room. Or waits for the card
-  // that does, and for room.
+  // Decides whether the next step begins: the host does not want the run to stop, and the ring has room. Or waits for
+  // the card that does, and for room.
   bool next(uint32_t step);
   // Whether all entries of a step are whole. They become so in any order.
   bool has_step(uint32_t step) const;

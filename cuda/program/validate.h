@@ -11,7 +11,7 @@
 
 namespace m40 {
 
-// Answers what a tensor index stands for; nullptr where there is no such tensor.
+// Returns the tensor of an index; nullptr where there is no such tensor.
 class TensorLookup {
  public:
   virtual const m40_tensor_desc* find(uint32_t tensor) const = 0;

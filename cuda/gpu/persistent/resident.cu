@@ -67,7 +67,7 @@ ResidentDecoder::ResidentDecoder(const m40_program& program)
 }
 
 ResidentDecoder::~ResidentDecoder() {
-  // Whoever destroys a program has had all that is under way end.
+  // The destroyer of a program has waited for all of its work.
   seat_.forget(this);
   cudaStreamDestroy(stream_);
   cudaGetLastError();
@@ -124,7 +124,7 @@ void ResidentDecoder::say_advance(const AdvanceRunArgs& advance, Entry& entry) {
   entry.place = resident_lists;
 }
 
-// The kernel reads lists only while it does a step: none is under way.
+// The kernel reads lists only during a step, and none runs now.
 void ResidentDecoder::place_list(Entry& entry) {
   if (entry.place < resident_lists) return;
   const auto least_used = [](const Entry* a, const Entry* b) { return (a == nullptr ? 0 : a->last_use) < (b == nullptr ? 0 : b->last_use); };

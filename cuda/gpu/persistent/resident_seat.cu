@@ -19,7 +19,7 @@ ResidentSeat& ResidentSeat::of(uint32_t device) {
 }
 
 void ResidentSeat::clear_locked(ResidentDecoder* but) {
-  if (hangs_) fail(M40_DEVICE_LOST, "the device hangs: a kernel that stays on it has not left");
+  if (hangs_) fail(M40_DEVICE_LOST, "the device hangs: its persistent kernel has not left");
   ResidentDecoder* const sits = sits_;
   if (sits == nullptr || sits == but) return;
   try {

@@ -21,9 +21,9 @@ class ResidentSeat {
   // A device's; lives as long as the process.
   static ResidentSeat& of(uint32_t device);
 
-  // Whoever sits there leaves: returns when it is gone. Throws Failure where the device is lost, or hangs.
+  // Makes the persistent kernel leave, and returns when it has left. Throws Failure where the device is lost or hangs.
   void clear();
-  // The same, and nobody comes until end_work().
+  // The same, and none starts until end_work().
   void begin_work();
   void end_work();
 
@@ -32,7 +32,7 @@ class ResidentSeat {
   bool hangs() const { return hangs_; }
 
   std::mutex& mutex() { return mutex_; }
-  // With the mutex held: whoever else sits there leaves. False while there is other work.
+  // With the mutex held: makes any other program's kernel leave. False while there is other work.
   bool sit(ResidentDecoder* decoder);
   // Never to be called by it again.
   void forget(ResidentDecoder* decoder);
@@ -46,7 +46,7 @@ class ResidentSeat {
   uint32_t n_works_ = 0;
 };
 
-// Work of launches that is under way on a device, from begin() to end() or its own end.
+// Work of launches on a device, from begin() to end() or its own end.
 class LaunchedWork {
  public:
   LaunchedWork() = default;
