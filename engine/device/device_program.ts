@@ -167,7 +167,7 @@ export class DeviceProgram {
 
   /** The same, and why a persistent kernel does not run them. */
   decodeExecutors(rows: number): Promise<DecodeExecutors> {
-    // Between steps, so that nobody waits for one.
+    // Between steps, so that no call waits for one.
     return this.calls.inTurn(() => {
       const numbers = new Uint32Array(rows);
       const [into, text] = [asBytes(numbers), new Uint8Array(256)];

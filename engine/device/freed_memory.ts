@@ -35,7 +35,7 @@ const FRUITLESS = 24;
 export class FreedMemory {
   /** The least that was ever resident. */
   private least = Infinity;
-  /** When memory was given back last, by the clock of whoever asks. */
+  /** When memory was given back last, by the caller's clock. */
   private at = -Infinity;
   /** Whether that was for much. */
   private much = false;
@@ -73,8 +73,8 @@ export class FreedMemory {
 /** Gives back memory that this process does not use any more. */
 export class MemoryGiver {
   private constructor(private readonly libc: Deno.DynamicLibrary<typeof LIBC>) {
-    // glibc would raise it to the size of whatever was freed, and keep all large buffers from then on. They would
-    // be given back together, and whoever allocates waits until that is done.
+    // glibc would raise it to the size of whatever was freed, and keep all large buffers from then on. They would be
+    // given back together, and allocations wait until that is done.
     libc.symbols.mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);
   }
 

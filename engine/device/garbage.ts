@@ -21,7 +21,7 @@ export async function collectGarbage(): Promise<void> {
 /** Has V8 begin one collection, by a large buffer, and resolves at its end. */
 function collection(): Promise<void> {
   return new Promise((resolve) => {
-    // Only a collection of the whole heap finds out that nobody holds this.
+    // Only a collection of the whole heap finds out that nothing holds this.
     waiting.register({}, resolve);
     // It is never touched, so that the system gives no memory for it, and is freed at once.
     new ArrayBuffer(BEGINS_AT_BYTES + 1).transfer(0);

@@ -2,7 +2,7 @@ import { NONE, type POWER_LIMIT, type StructOf } from "./structs.ts";
 
 /** A device's power limit, and what became of setting it. */
 export interface PowerLimit {
-  /** 0 where it was read and set, else why not (nvmlReturn_t: 4 no permission); absent where nobody can be asked. */
+  /** 0 where it was read and set, else why not (nvmlReturn_t: 4 no permission); absent without a driver to ask. */
   readonly code?: number;
   /** What was set before. */
   readonly beforeWatts?: number;

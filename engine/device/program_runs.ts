@@ -52,7 +52,7 @@ export class ProgramRuns {
     };
     const work = async () => {
       ring.setStop(stops);
-      // What is left of a run that could not begin is nobody's.
+      // Entries of a run that could not begin belong to no run.
       while (ring.find(0) !== undefined) ring.take(1);
       const wanted = this.block.write(sequences);
       await this.runThrough(encodeRun(steps, limits), wanted, take);

@@ -103,7 +103,7 @@ Deno.test({
       const toolkit = await findCudaToolkit();
       assertEquals([toolkit.nvcc, toolkit.version], [real!.nvcc, real!.version]);
       assertEquals(await assemblerOf(toolkit.environment), real!.version);
-      // What nvcc makes hangs on it.
+      // The output of nvcc depends on it.
       assertEquals(toolkit.environment, real!.environment);
     } finally {
       Deno.env.set("PATH", before);

@@ -212,7 +212,7 @@ Deno.test("an expert index that a buffer was given from outside is checked befor
       await run().catch((error) => message = error.message);
       assertMatch(message, wanted);
     }
-    // Neither leaves anything behind.
+    // Neither leaves anything allocated.
     program.writeBuffer(1, Uint32Array.of(1));
     assertEquals((await program.profile(step)).length, 1);
     await program.step(step);

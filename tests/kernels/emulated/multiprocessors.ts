@@ -58,7 +58,7 @@ async function products(
   return found;
 }
 
-/** Fails where a product's bits hang on the number of multiprocessors. */
+/** Fails where a product's bits depend on the number of multiprocessors. */
 async function sameOn(cards: number[], compute: (device: TestDevice) => Promise<Uint32Array[]>) {
   let wanted: Uint32Array[] | undefined;
   for (const multiprocessors of cards) {

@@ -10,8 +10,8 @@ import { GOLDEN, until } from "../../fixtures/engine_fixture.ts";
 import { GOLDEN_BLOCKS, matrixOf } from "../../fixtures/golden_blocks.ts";
 import { startServer } from "../../fixtures/server_fixture.ts";
 
-// The kernel that stays on the device. Run by slow/emulated_test.ts: only the emulated device counts such kernels, has their
-// thread blocks come late, and hangs.
+// The persistent kernel. Run by slow/emulated_test.ts: only the emulated device counts such kernels, has their thread
+// blocks come late, and hangs.
 
 const gone = () => until("the kernel has left", () => emulationCounts().resident === 0);
 
@@ -56,7 +56,7 @@ function decoding(rows: number): StepSequence[] {
   return Array.from({ length: rows }, () => one);
 }
 
-Deno.test("tokens decoded by the kernel that stays need no launches of their own, and are those of graphs", async () => {
+Deno.test("tokens decoded by the persistent kernel need no launches of their own, and are those of graphs", async () => {
   const tokens = 60;
   const [wanted] = await expected([1], tokens);
   const engine = await load("resident");
@@ -81,7 +81,7 @@ Deno.test("a kernel without a step to do leaves, and the next step has it come b
   await engine.close();
 });
 
-Deno.test("sequences that come and go between the steps of a kernel that stays get what each gets alone", async () => {
+Deno.test("sequences that come and go between the steps of a persistent kernel get what each gets alone", async () => {
   const seeds = Array.from({ length: 12 }, (_, i) => i);
   const wanted = await expected(seeds, 20);
   const engine = await load("resident", 8);
@@ -145,7 +145,7 @@ Deno.test("other work for the device makes the kernel leave first, and finds all
   assertEquals(emulationCounts().resident, 0);
 });
 
-Deno.test("while another model is uploaded steps are graphs, so that the upload need not wait for a kernel that stays", async () => {
+Deno.test("while another model is uploaded steps are graphs, so that the upload need not wait for a persistent kernel", async () => {
   const device = new TestDevice({ executor: "resident" });
   const other = new TestDevice();
   const program = device.program({
@@ -191,7 +191,7 @@ Deno.test("a step that wants more than the kernel has is run by graphs, and the 
   device.close();
 });
 
-Deno.test("steps are run by the kernel that stays where launches and graphs were measured to be slower", async () => {
+Deno.test("steps are run by the persistent kernel where launches and graphs were measured to be slower", async () => {
   const engine = await load("auto");
   const slow = { M40_EMULATION_GRAPH_US: "200000", M40_EMULATION_LAUNCH_US: "10000" };
   await withEnvironment(slow, async () => void await answer(engine, 1, 40));
@@ -282,7 +282,7 @@ Deno.test("a step that the kernel does right before it leaves is not done twice,
     await withEnvironment({ M40_EMULATION_WORD_US: "300000" }, step);
     const after = emulationCounts();
     met = before.resident === 1 && after.resident === 0 && after.launches === before.launches;
-    // Whoever reads has the kernel leave: all that it was asked for is done.
+    // Reading makes the kernel leave: all that it was asked for is done.
     assertEquals(program.readBuffer(0, new Float32Array(1))[0], steps);
   }
   assert(met, "the kernel never did a step and left before the host continued");

@@ -17,8 +17,8 @@ import { emulationCounts } from "../../fixtures/emulation_counts.ts";
 import { asking, collect, GOLDEN, promptOf } from "../../fixtures/engine_fixture.ts";
 import { plainModelProgram } from "../../fixtures/plain_model.ts";
 
-// Runs of the kernel that stays on the device: it goes from step to step by itself, may leave between any two of them, and
-// what it does not do is launched. Run by slow/emulated_test.ts, as device_runs_test.ts is, which holds them to steps.
+// Runs of the persistent kernel: it goes from step to step by itself, may leave between any two of them, and what it
+// does not do is launched. Run by slow/emulated_test.ts, as device_runs_test.ts is, which holds them to steps.
 
 const STEPS = 20;
 
@@ -69,7 +69,7 @@ async function runAll(
 const executorOf = async (program: DeviceProgram, rows: number) =>
   (await program.executors(rows))[rows - 1];
 
-Deno.test("a run of the kernel that stays launches nothing but the kernel, and gives what steps by graphs give", async () => {
+Deno.test("a run of the persistent kernel launches nothing but the kernel, and gives what steps by graphs give", async () => {
   for (const count of [1, 3]) {
     const wanted = await expected(count);
     const { device, program, some } = await begun(count);
@@ -130,7 +130,7 @@ Deno.test("what a run's kernel has to leave to others is done by graphs to the s
     const before = emulationCounts().launches;
     let beside = 0;
     await runAll(program, some[0], (steps) => {
-      // An upload is work of launches until somebody waits for it.
+      // An upload is work of launches until its end is awaited.
       if (steps === at) other.tensor([1, 2, 3, 4], 2, 2);
       if (steps >= at) beside += emulationCounts().resident;
     });
