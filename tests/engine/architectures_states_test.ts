@@ -41,7 +41,7 @@ const WRONG: readonly Refusal[] = [
   [
     "qwen3next",
     { tensors: { "blk.0.ssm_in.weight": [64, 192], "blk.0.attn_qkv.weight": undefined } },
-    /ssm_in is in one piece.*convert the model anew/,
+    /ssm_in is in one piece.*convert the model again/,
   ],
   [
     "lfm2",

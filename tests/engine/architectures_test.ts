@@ -103,7 +103,7 @@ const WRONG: readonly Refusal[] = [
   [
     "deepseek2",
     { tensors: { "blk.0.attn_kv_b.weight": [32, 160], "blk.0.attn_k_b.weight": undefined } },
-    /attn_kv_b is in one piece.*convert the model anew/,
+    /attn_kv_b is in one piece.*convert the model again/,
   ],
   ["llama4", { metadata: { interleave_moe_layer_step: u32(0) } }, /moe_layer_step is 0, wanted/],
   ["olmo", { metadata: { "attention.clamp_kqv": f32(8) } }, /clamp_kqv/],
