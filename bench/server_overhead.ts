@@ -8,6 +8,7 @@
 import { fromFileUrl } from "@std/path";
 import { Engine } from "../engine/mod.ts";
 import { createApp, serve } from "../server/mod.ts";
+import { threadMs } from "./thread_time.ts";
 
 const ROUNDS = 200;
 const SHORT = 20;
@@ -28,16 +29,26 @@ const { port, finished } = serve(app, {
 const token = engine.tokenizer.encode("a").at(-1)!;
 const prompt = engine.tokenizer.encode("a");
 
-/** Milliseconds that the engine takes for that many tokens. */
-async function direct(maxTokens: number): Promise<number> {
-  const start = performance.now();
+/** Milliseconds by the clock, and of the thread's processor time. */
+interface Cost {
+  readonly clock: number;
+  readonly processor: number;
+}
+
+function since(clock: number, processor: number): Cost {
+  return { clock: performance.now() - clock, processor: threadMs() - processor };
+}
+
+/** What that many tokens take from the engine. */
+async function direct(maxTokens: number): Promise<Cost> {
+  const [start, computed] = [performance.now(), threadMs()];
   const sampling = { temperature: 0, logitBias: new Map([[token, 100]]) };
   let tokens = 0;
   for await (const chunk of engine.generate({ prompt, maxTokens, sampling })) {
     tokens += chunk.tokens.length;
   }
   if (tokens !== maxTokens) throw new Error(`the engine gave ${tokens} tokens`);
-  return performance.now() - start;
+  return since(start, computed);
 }
 
 const encoder = new TextEncoder();
@@ -65,8 +76,8 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-/** Milliseconds that a stream of that many tokens takes, each on a connection of its own. */
-async function streamed(kind: Kind, maxTokens: number): Promise<number> {
+/** What a stream of that many tokens takes, each on a connection of its own. */
+async function streamed(kind: Kind, maxTokens: number): Promise<Cost> {
   const body = JSON.stringify({
     ...kind.asked,
     max_tokens: maxTokens,
@@ -77,36 +88,47 @@ async function streamed(kind: Kind, maxTokens: number): Promise<number> {
   const request = `POST ${kind.path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n` +
     `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   const texts: string[] = [];
-  const start = performance.now();
+  const [start, computed] = [performance.now(), threadMs()];
   using connection = await Deno.connect({ hostname: "127.0.0.1", port });
   await connection.write(encoder.encode(request));
   for (let n; (n = await connection.read(buffer)) !== null;) {
     texts.push(decoder.decode(buffer.subarray(0, n), { stream: true }));
   }
-  const elapsed = performance.now() - start;
+  const cost = since(start, computed);
   const events = texts.join("").split("data: {").length - 1;
   if (events !== maxTokens + kind.moreEvents) throw new Error(`the stream had ${events} events`);
-  return elapsed;
+  return cost;
 }
 
-/** The median of what the server adds to that many tokens, in milliseconds. */
-async function added(kind: Kind, tokens: number): Promise<number> {
-  const differences: number[] = [];
+/** The medians of what the server adds to that many tokens. */
+async function added(kind: Kind, tokens: number): Promise<Cost> {
+  const more: Cost[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    differences.push(-await direct(tokens) + await streamed(kind, tokens));
+    const [alone, whole] = [await direct(tokens), await streamed(kind, tokens)];
+    more.push({ clock: whole.clock - alone.clock, processor: whole.processor - alone.processor });
   }
-  return differences.sort((a, b) => a - b)[ROUNDS >> 1];
+  const median = (values: number[]) => values.sort((a, b) => a - b)[ROUNDS >> 1];
+  return {
+    clock: median(more.map(({ clock }) => clock)),
+    processor: median(more.map(({ processor }) => processor)),
+  };
 }
 
 console.log(`the server's own cost, medians of ${ROUNDS} requests of ${SHORT} and ${LONG} tokens:`);
 for (const kind of KINDS) {
   await added(kind, LONG); // Warms up.
   const [short, long] = [await added(kind, SHORT), await added(kind, LONG)];
-  const perToken = (long - short) / (LONG - SHORT);
-  const perRequest = short - SHORT * perToken;
+  const perToken = (key: keyof Cost) => (long[key] - short[key]) / (LONG - SHORT);
+  const token = (key: keyof Cost) => (perToken(key) * 1000).toFixed(1);
+  const request = (key: keyof Cost) => ((short[key] - SHORT * perToken(key)) * 1000).toFixed(0);
   console.log(`${kind.name}:`);
-  console.log(`  ${(perToken * 1000).toFixed(1)} µs a streamed token`);
-  console.log(`  ${(perRequest * 1000).toFixed(0)} µs a request, its connection included`);
+  console.log(
+    `  ${token("clock")} µs a streamed token, ${token("processor")} of the processor`,
+  );
+  console.log(
+    `  ${request("clock")} µs a request, its connection included, ` +
+      `${request("processor")} of the processor`,
+  );
 }
 
 controller.abort();

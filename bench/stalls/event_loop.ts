@@ -1,3 +1,5 @@
+import { threadMs } from "../thread_time.ts";
+
 /** How often the event loop is looked at, in milliseconds. */
 const BEAT_MS = 1;
 
@@ -18,7 +20,7 @@ export interface Stall {
  */
 export class EventLoopWatch implements Disposable {
   private last = performance.now();
-  private lastComputed = computedMs();
+  private lastComputed = threadMs();
   private clock = 0;
   private computed = 0;
   private readonly timer: number;
@@ -41,36 +43,10 @@ export class EventLoopWatch implements Disposable {
 
   private beat(): void {
     const now = performance.now();
-    const computed = computedMs();
+    const computed = threadMs();
     this.clock = Math.max(this.clock, now - this.last - BEAT_MS);
     this.computed = Math.max(this.computed, computed - this.lastComputed);
     this.last = now;
     this.lastComputed = computed;
-  }
-}
-
-/** Linux's clock of what the thread that asks has computed. */
-const CLOCK_THREAD_CPUTIME_ID = 3;
-
-/** The two words of the C library's answer: seconds, nanoseconds. */
-const time = new BigInt64Array(2);
-
-const libc = openLibc();
-
-/** What the thread has computed, in milliseconds; the scheduler's own files are as coarse as its ticks. */
-function computedMs(): number {
-  if (libc === undefined) return 0;
-  libc.symbols.clock_gettime(CLOCK_THREAD_CPUTIME_ID, time);
-  return Number(time[0]) * 1e3 + Number(time[1]) / 1e6;
-}
-
-function openLibc() {
-  if (Deno.build.os !== "linux") return undefined;
-  try {
-    return Deno.dlopen("libc.so.6", {
-      clock_gettime: { parameters: ["i32", "buffer"], result: "i32" },
-    });
-  } catch {
-    return undefined;
   }
 }
