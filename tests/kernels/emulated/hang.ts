@@ -95,7 +95,13 @@ for (
 for (const [what, where] of [["read", "a tensor"], ["place", "a program"]]) {
   Deno.test(`a device that hangs during ${where} is given up with the reason, and no memory of it is waited for`, async () => {
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--no-check", `${import.meta.dirname}/hanging_device.ts`, what],
+      args: [
+        "run",
+        "-A",
+        "--no-check",
+        `${import.meta.dirname}/../../fixtures/hanging_device.ts`,
+        what,
+      ],
       env: { ...sanitizerEnvironment(), M40_KERNELS: Deno.env.get("M40_KERNELS")! },
     }).output();
     const text = new TextDecoder();
