@@ -88,7 +88,13 @@ async function writeConfig(root: string): Promise<{ options: string[]; lock: Loc
   const { imports, compilerOptions, unstable } = await readJson(join(root, "deno.json"));
   delete compilerOptions.types;
   const kept = programImports(imports);
-  const config = { nodeModulesDir: "none", unstable, imports: kept, compilerOptions };
+  const config = {
+    nodeModulesDir: "none",
+    // A release's list of packages wants all of the lock's, not those alone that are imported at once.
+    unstable: unstable.filter((feature: string) => feature !== "npm-lazy-caching"),
+    imports: kept,
+    compilerOptions,
+  };
   const lock = prunedLock(await readJson(join(root, "deno.lock")), kept);
   await Deno.writeTextFile(join(root, "dist", "compile.json"), JSON.stringify(config));
   await Deno.writeTextFile(join(root, "dist", "compile.lock"), JSON.stringify(lock));
