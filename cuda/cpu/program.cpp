@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../common/checks.h"
-#include "../gpu/program_api.h"
+#include "../program/program_api.h"
 #include "../program/results.h"
 #include "../program/rope_angles.h"
 #include "execution.h"

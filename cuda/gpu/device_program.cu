@@ -12,7 +12,7 @@
 #include "inbox.h"
 #include "persistent/resident.h"
 #include "step_executors.h"
-#include "program_api.h"
+#include "../program/program_api.h"
 #include "run_state.h"
 #include "../program/rope_angles.h"
 #include "step_progress.h"

@@ -145,13 +145,13 @@ class RunQueue {
     program_.progress->work.begin(program_.context->seat);
     if (step == 0) upload_input();
     put_step();
-    given_anew();
+    given_again();
   }
 
   // The device has the step only now.
-  void given_anew() {
+  void given_again() {
     begun_ = Clock::now();
-    anew_ = true;
+    repeated_ = true;
   }
 
   void put_step() {
@@ -182,7 +182,7 @@ class RunQueue {
     switch (program_.resident->state(ahead_ ? 1 : 0)) {
       case ResidentDecoder::State::kDone: return cudaSuccess;
       case ResidentDecoder::State::kRuns: return cudaErrorNotReady;
-      case ResidentDecoder::State::kCalledBack: given_anew(); return cudaSuccess;
+      case ResidentDecoder::State::kCalledBack: given_again(); return cudaSuccess;
       case ResidentDecoder::State::kDisplaced: break;
       case ResidentDecoder::State::kRefused: program_.executors->have_no_resident(); break;
     }
@@ -200,12 +200,12 @@ class RunQueue {
   // Whether the step was given again. The time before that does not count against the device: the process may have been
   // stopped.
   bool wait_for(uint32_t step) {
-    bool any = anew_;
+    bool any = repeated_;
     do {
-      anew_ = false;
+      repeated_ = false;
       program_.context->watch.wait([&] { return state_of(step); }, "a run", begun_, longest_work);
-      any = any || anew_;
-    } while (anew_);
+      any = any || repeated_;
+    } while (repeated_);
     return any;
   }
 
@@ -215,7 +215,7 @@ class RunQueue {
     StepProgress& progress = *program_.progress;
     StepForecast& forecast = progress.run_forecast;
     begun_ = std::exchange(ended_, Clock::time_point{});
-    ahead_ = anew_ = false;
+    ahead_ = repeated_ = false;
     // A step that is to be timed is alone.
     const bool measures = progress.measures;
     const bool known = forecast.knows(shape_);
@@ -230,13 +230,13 @@ class RunQueue {
     const bool late = run.has_step(step);
     if (!measures) put_next(step);
     const Clock::time_point woken = Clock::now();
-    const bool anew = wait_for(step);
+    const bool repeated = wait_for(step);
     if (!run.has_step(step)) explain_silence(step);
     ended_ = Clock::now();
     if (measures) {
       program_.context->watch.wait(program_.stream, "a run", begun_);
       note_time(&program_);
-    } else if (anew) {
+    } else if (repeated) {
       // What it took is not what the next one will.
     } else if (late) {
       forecast.woke_late(shape_);
@@ -266,7 +266,7 @@ class RunQueue {
   AdvanceRunArgs args_ = {};
   bool resident_ = false;           // by the persistent kernel
   bool ahead_ = false;              // the device has the next step
-  bool anew_ = false;               // the awaited step was given again
+  bool repeated_ = false;               // the awaited step was given again
   Clock::time_point begun_ = {};    // that one
   Clock::time_point ended_ = Clock::now();  // the previous step, or when the first one was given
   Clock::duration put_time_ = {};   // what it takes to put a step on the stream

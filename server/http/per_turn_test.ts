@@ -6,7 +6,7 @@ Deno.test("many that begin at once are spread over turns of the event loop, in t
   const order: number[] = [];
   const begunBy: number[] = [];
   let turn = 0;
-  // Set up anew each time: an interval that is late would not come once for each turn.
+  // Set up again each time: an interval that is late would not come once for each turn.
   const next = () => {
     turn++;
     timer = setTimeout(next, 0);

@@ -1,12 +1,12 @@
 // The functions of m40.h that make programs and reach into them, but for what libraries do differently. The types are a
 // library's own m40_arena, m40_cache and m40_program.
-#ifndef M40_RUNTIME_PROGRAM_API_H
-#define M40_RUNTIME_PROGRAM_API_H
+#ifndef M40_PROGRAM_PROGRAM_API_H
+#define M40_PROGRAM_PROGRAM_API_H
 
 #include <algorithm>
 #include <memory>
 
-#include "../program/program.h"
+#include "program.h"
 
 namespace m40 {
 
