@@ -317,8 +317,13 @@ unpack() {
 verify() {
   [ -f "$source/SHA256SUMS" ] ||
     fail "$source is no unpacked archive of m40: SHA256SUMS is missing; name the archive behind install.sh"
-  (cd "$source" && sha256sum --check --quiet --strict SHA256SUMS >&2) ||
-    fail "$source is damaged: the files above are missing or not those of SHA256SUMS; unpack the archive again"
+  # BusyBox's sha256sum has no --quiet and no --strict.
+  wrong=$(
+    cd "$source"
+    { grep -v '^[0-9a-f]\{64\}  .' SHA256SUMS || sha256sum -c SHA256SUMS 2>&1; } | grep -v ': OK$'
+  ) || :
+  [ -z "$wrong" ] ||
+    fail "$source is damaged: files are missing or not those of SHA256SUMS; unpack the archive again:$newline$wrong"
   for file in m40 libm40_cpu.so man/m40.1 completions/m40.bash m40.service m40.toml; do
     grep -q "^[0-9a-f]\{64\}  $file\$" "$source/SHA256SUMS" || fail "$source/SHA256SUMS does not name $file"
   done

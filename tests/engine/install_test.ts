@@ -5,6 +5,7 @@ import { checksums } from "../../tools/release/archive.ts";
 import { run } from "../../tools/release/run.ts";
 import { DEPLOY, programOf, Release, REPORT } from "../fixtures/install_release.ts";
 
+const hasBusyBox = () => Deno.stat("/bin/busybox").then(() => true, () => false);
 const ignore = Deno.build.os !== "linux" || Deno.build.arch !== "x86_64";
 
 Deno.test({
@@ -43,6 +44,39 @@ Deno.test({
     ]);
     assertEquals((await release.install(["--uninstall", "--purge", "--user"])).code, 0);
     assertEquals(await release.there(), before);
+  },
+});
+
+Deno.test({
+  name: "install.sh needs no more of its programs than BusyBox has",
+  ignore: ignore || !await hasBusyBox(),
+  async fn() {
+    await using release = await Release.make();
+    const programs = join(release.root, "programs");
+    await Deno.mkdir(programs);
+    for (const applet of (await run("busybox", ["--list"])).trim().split("\n")) {
+      await Deno.symlink("/bin/busybox", join(programs, applet));
+    }
+    // It is part of glibc, not of BusyBox.
+    await Deno.symlink("/usr/bin/getconf", join(programs, "getconf"));
+    const script = join(release.root, "install.sh");
+    const install = () => release.install([release.archive, "--user"], script, programs);
+    const first = await install();
+    assertEquals([first.code, first.stderr], [0, ""]);
+    assertStringIncludes(first.stdout, "m40 1.0.0 is installed");
+
+    // What is wrong with an unpacked archive is found there too.
+    await run("tar", ["-xzf", release.archive, "-C", release.root]);
+    const folder = join(release.root, "m40-1.0.0-linux-x86_64");
+    const unpacked = () => release.install(["--user"], join(folder, "install.sh"), programs);
+    const sums = await Deno.readTextFile(join(folder, "SHA256SUMS"));
+    await Deno.writeTextFile(join(folder, "SHA256SUMS"), `${sums}no sum\n`);
+    assertStringIncludes((await unpacked()).stderr, "is damaged");
+    await Deno.writeTextFile(join(folder, "SHA256SUMS"), sums);
+    await Deno.writeTextFile(join(folder, "libm40_cpu.so"), "another");
+    const { code, stderr } = await unpacked();
+    assertEquals(code, 1);
+    assertStringIncludes(stderr, "libm40_cpu.so: FAILED");
   },
 });
 
