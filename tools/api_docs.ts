@@ -46,7 +46,7 @@ function operationText(operation: Operation): string {
   return parts.join("\n\n");
 }
 
-const { schemas } = describeApi(false).components;
+const { schemas } = (await describeApi(false)).components;
 
 function fieldsOf(schema: NonNullable<Operation["body"]>): SchemaField[] {
   return schemaFields(schemas[schema.meta()!.id!], schemas);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { othersTurn } from "../../engine/turns.ts";
 import { ErrorBody } from "../errors.ts";
 import { VERSION } from "../version.ts";
 import type { Operation } from "../operation.ts";
@@ -38,11 +39,12 @@ export interface ApiDocument {
 const SCHEMAS = "#/components/schemas/";
 
 /**
- * Describes what the server answers.
+ * Describes what the server answers. Others have their turn of the event loop after each schema: all of them together
+ * take about a tenth of a second.
  *
  * @param needsKey Whether requests must bring a key.
  */
-export function describeApi(needsKey: boolean): ApiDocument {
+export async function describeApi(needsKey: boolean): Promise<ApiDocument> {
   const paths: Record<string, Record<string, object>> = {};
   for (const operation of OPERATIONS) {
     paths[operation.path] ??= {};
@@ -61,7 +63,7 @@ export function describeApi(needsKey: boolean): ApiDocument {
     security: needsKey ? [{ key: [] }, { header: [] }] : [],
     paths,
     components: {
-      schemas: describeSchemas(),
+      schemas: await describeSchemas(),
       securitySchemes: {
         key: { type: "http", scheme: "bearer" },
         header: { type: "apiKey", in: "header", name: "x-api-key" },
@@ -122,26 +124,32 @@ function idOf(schema: z.ZodType): string {
 }
 
 /** The schemas of requests, as they may be sent, and of answers, as they are. */
-function describeSchemas(): Record<string, Schema> {
+async function describeSchemas(): Promise<Record<string, Schema>> {
   const requests = OPERATIONS.flatMap(({ body }) => body ?? []);
   const answers = OPERATIONS.flatMap(({ answer, events = [] }) =>
     typeof answer === "string" ? events : [answer, ...events]
   );
   const errors = OPERATIONS.flatMap(({ error }) => error ?? []);
   return {
-    ...schemasOf(requests, "input"),
-    ...schemasOf([...answers, ...errors, ErrorBody], "output"),
+    ...await schemasOf(requests, "input"),
+    ...await schemasOf([...answers, ...errors, ErrorBody], "output"),
   };
 }
 
-function schemasOf(roots: readonly z.ZodType[], io: "input" | "output"): Record<string, Schema> {
+async function schemasOf(
+  roots: readonly z.ZodType[],
+  io: "input" | "output",
+): Promise<Record<string, Schema>> {
   const found: Record<string, Schema> = {};
   for (const root of roots) {
+    // A part of an earlier one, or the same again.
+    if (idOf(root) in found) continue;
+    await othersTurn();
     const { $defs = {} } = z.toJSONSchema(root, { io, unrepresentable: "any" });
     for (const [name, schema] of Object.entries($defs)) {
       // Schemas are kept once here, and not repeated in each that names them.
       const text = JSON.stringify(schema).replaceAll('"#/$defs/', `"${SCHEMAS}`);
-      found[name] = JSON.parse(text, withoutSafeBounds);
+      found[name] ??= JSON.parse(text, withoutSafeBounds);
     }
   }
   return found;
