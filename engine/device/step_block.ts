@@ -15,6 +15,7 @@ import {
   listsOf,
   MAX_TOKEN_BIASES,
   MOST_FORBIDDEN,
+  SAMPLING_NUMBERS,
   type StepSampling,
 } from "./step_sampling.ts";
 
@@ -229,9 +230,14 @@ export class StepBlock {
 
   /** Writes the next output's record, and the lists that it refers to. */
   private writeSampling(sampling: StepSampling, at: Places, written: Written): void {
-    const { words } = this;
+    const { words, floats } = this;
     const record = at.sampling + written.outputs * SAMPLING.bytes / 4;
-    this.writeParameters(record, sampling);
+    for (const { name, word, isFloat } of SAMPLING_NUMBERS) {
+      (isFloat ? floats : words)[record + word] = sampling[name];
+    }
+    words[record + FIELD.n_top_logprobs] = sampling.topLogprobs;
+    // The low word, then the high one.
+    this.view.setBigUint64((record + FIELD.seed_low) * 4, sampling.seed, true);
     const lists = listsOf(sampling);
     words[record + FIELD.first_token_count] = written.counts;
     words[record + FIELD.n_token_counts] = lists.counts;
@@ -269,30 +275,6 @@ export class StepBlock {
     if (mask) words.set(mask);
     else words.fill(0xFFFFFFFF);
     for (const token of forbidden) words[token >>> 5] &= ~(1 << token);
-  }
-
-  /** By hand, because it is done for every token of every sequence. */
-  private writeParameters(record: number, sampling: StepSampling): void {
-    const { words, floats } = this;
-    floats[record + FIELD.temperature] = sampling.temperature;
-    floats[record + FIELD.top_p] = sampling.topP;
-    floats[record + FIELD.min_p] = sampling.minP;
-    floats[record + FIELD.repetition_penalty] = sampling.repetitionPenalty;
-    floats[record + FIELD.frequency_penalty] = sampling.frequencyPenalty;
-    floats[record + FIELD.presence_penalty] = sampling.presencePenalty;
-    words[record + FIELD.top_k] = sampling.topK;
-    words[record + FIELD.n_top_logprobs] = sampling.topLogprobs;
-    // The low word, then the high one.
-    this.view.setBigUint64((record + FIELD.seed_low) * 4, sampling.seed, true);
-    words[record + FIELD.counter] = sampling.counter;
-    words[record + FIELD.stream] = sampling.stream;
-    floats[record + FIELD.typical_p] = sampling.typicalP;
-    floats[record + FIELD.xtc_probability] = sampling.xtcProbability;
-    floats[record + FIELD.xtc_threshold] = sampling.xtcThreshold;
-    floats[record + FIELD.dynatemp_range] = sampling.dynatempRange;
-    floats[record + FIELD.dynatemp_exponent] = sampling.dynatempExponent;
-    words[record + FIELD.mirostat] = sampling.mirostat;
-    floats[record + FIELD.mirostat_mu] = sampling.mirostatMu;
   }
 
   private places(size: StepSize): Places {

@@ -1,32 +1,42 @@
+import { SAMPLING } from "./structs.ts";
 import type { TokenCounts } from "./token_counts.ts";
 
-/** How one token is sampled; see m40_sampling for what each does. */
-export interface StepSampling {
-  /** 0 takes the likeliest. */
-  temperature: number;
-  topK: number;
-  topP: number;
-  minP: number;
-  repetitionPenalty: number;
-  frequencyPenalty: number;
-  presencePenalty: number;
-  typicalP: number;
-  xtcProbability: number;
-  xtcThreshold: number;
-  dynatempRange: number;
-  dynatempExponent: number;
-  /** 2, or 0 for none. */
-  mirostat: number;
-  /** In bits. */
-  mirostatMu: number;
+type CamelCase<S extends string> = S extends `${infer Word}_${infer Rest}`
+  ? `${Word}${Capitalize<CamelCase<Rest>>}`
+  : S;
+
+/** Fields of the record that are no numbers of {@link StepSampling}: the seed's halves, and where its lists are. */
+const OTHER_FIELDS = [
+  "n_top_logprobs",
+  "seed_low",
+  "seed_high",
+  "mask",
+  "first_token_count",
+  "n_token_counts",
+  "first_token_bias",
+  "n_token_biases",
+] as const;
+
+type NumberField = Exclude<keyof typeof SAMPLING.fields, typeof OTHER_FIELDS[number]>;
+
+/** The record's numbers, named as its fields are in m40.h. */
+type SamplingNumbers = { [Field in NumberField as CamelCase<Field>]: number };
+
+/** The numbers of a sampling record: their names in {@link StepSampling}, and in which word they are. */
+export const SAMPLING_NUMBERS = Object.entries(SAMPLING.fields)
+  .filter(([field]) => !(OTHER_FIELDS as readonly string[]).includes(field))
+  .map(([field, { offset, type }]) => ({
+    name: field.replaceAll(/_(.)/g, (_, letter) => letter.toUpperCase()) as keyof SamplingNumbers,
+    word: offset / 4,
+    isFloat: type === "f32",
+  }));
+
+/** How one token is sampled: the numbers of m40_sampling, which says what each does, and its lists. */
+export interface StepSampling extends SamplingNumbers {
   /** How many of the likeliest tokens' log-probabilities are wanted, 0 to 20. */
   topLogprobs: number;
   /** The key of its random numbers: 64 bits. */
   seed: bigint;
-  /** Which of the seed's streams they are, 0 to 2^32 - 1: streams are independent of each other. */
-  stream: number;
-  /** Which number of that stream: the count of earlier samples. */
-  counter: number;
   /** Tokens of the prompt and the output, and how often the output has each. */
   tokenCounts?: TokenCounts;
   /** Added to the logits of these tokens. */
@@ -39,26 +49,15 @@ export interface StepSampling {
   only?: number;
 }
 
-/** The likeliest token, and nothing else asked. */
+/** The likeliest token, and nothing else asked: most numbers change nothing where they are 0. */
 export const GREEDY: StepSampling = {
-  temperature: 0,
-  topK: 0,
+  ...Object.fromEntries(SAMPLING_NUMBERS.map(({ name }) => [name, 0])) as SamplingNumbers,
   topP: 1,
-  minP: 0,
-  repetitionPenalty: 1,
-  frequencyPenalty: 0,
-  presencePenalty: 0,
   typicalP: 1,
-  xtcProbability: 0,
-  xtcThreshold: 0,
-  dynatempRange: 0,
+  repetitionPenalty: 1,
   dynatempExponent: 1,
-  mirostat: 0,
-  mirostatMu: 0,
   topLogprobs: 0,
   seed: 0n,
-  stream: 0,
-  counter: 0,
 };
 
 /** The most tokens that a request may give biases for, and that may lose logits by repetitions. */

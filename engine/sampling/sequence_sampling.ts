@@ -75,18 +75,7 @@ export class SequenceSampling {
       this.mirostat = { tau: sampling.mirostatTau, eta: sampling.mirostatEta };
     }
     this.step = {
-      temperature: sampling.temperature,
-      topK: sampling.topK,
-      topP: sampling.topP,
-      minP: sampling.minP,
-      repetitionPenalty: sampling.repetitionPenalty,
-      frequencyPenalty: sampling.frequencyPenalty,
-      presencePenalty: sampling.presencePenalty,
-      typicalP: sampling.typicalP,
-      xtcProbability: sampling.xtcProbability,
-      xtcThreshold: sampling.xtcThreshold,
-      dynatempRange: sampling.dynatempRange,
-      dynatempExponent: sampling.dynatempExponent,
+      ...sampling,
       mirostat: 0,
       // Where the cut starts, as the method's authors have it.
       mirostatMu: 2 * sampling.mirostatTau,
