@@ -2,121 +2,94 @@ import { levenshteinDistance } from "@std/text/levenshtein-distance";
 import { M40Error } from "../errors.ts";
 import { assertModel, type Gguf, quoteKey } from "../gguf/mod.ts";
 import { afmoe } from "./afmoe.ts";
-import { arcee } from "./arcee.ts";
-import { bailingmoe2 } from "./bailingmoe2.ts";
-import { chatglm } from "./chatglm.ts";
-import { cohere2 } from "./cohere2.ts";
-import { cohere2moe } from "./cohere2moe.ts";
-import { commandR } from "./command_r.ts";
+import { cohere2, cohere2moe } from "./cohere2.ts";
+import * as decoders from "./decoders.ts";
 import { deci } from "./deci.ts";
-import { bailingmoe, deepseek } from "./deepseek.ts";
 import { deepseek2 } from "./deepseek2.ts";
-import { dots1 } from "./dots1.ts";
-import { ernie4_5, ernie4_5Moe } from "./ernie4_5.ts";
-import { exaone, exaone4 } from "./exaone.ts";
+import { ernie4_5Moe } from "./ernie4_5_moe.ts";
+import { exaone4 } from "./exaone4.ts";
 import { falcon } from "./falcon.ts";
-import { gemma } from "./gemma.ts";
-import { gemma2 } from "./gemma2.ts";
-import { gemma3 } from "./gemma3.ts";
+import { gemma2, gemma3 } from "./gemma3.ts";
 import { gemma4 } from "./gemma4.ts";
 import { glm4 } from "./glm4.ts";
-import { glm4moe } from "./glm4moe.ts";
-import { gpt2 } from "./gpt2.ts";
 import { gptOss } from "./gpt_oss.ts";
 import { gptneox } from "./gptneox.ts";
-import { granite, granitehybrid, granitemoe } from "./granite.ts";
-import { graniteSwa } from "./granite_swa.ts";
-import { hunyuanDense, hunyuanMoe } from "./hunyuan.ts";
-import { internlm2 } from "./internlm2.ts";
+import { granite, granitehybrid, granitemoe, graniteSwa } from "./granite.ts";
 import { lfm2, lfm2moe } from "./lfm2.ts";
-import { llama } from "./llama.ts";
 import { llama4 } from "./llama4.ts";
 import { mamba2 } from "./mamba2.ts";
 import { mellum } from "./mellum.ts";
 import { minicpm } from "./minicpm.ts";
-import { minimaxM2 } from "./minimax_m2.ts";
-import { mistral3 } from "./mistral3.ts";
 import type { Architecture } from "./model.ts";
 import { museGlimmer } from "./muse_glimmer.ts";
-import { nemotron } from "./nemotron.ts";
 import { nemotronH, nemotronHMoe } from "./nemotron_h.ts";
-import { olmo, olmoe } from "./olmo.ts";
-import { olmo2 } from "./olmo2.ts";
-import { orion } from "./orion.ts";
-import { phi2 } from "./phi2.ts";
+import { olmo, olmo2 } from "./olmo.ts";
 import { phi3 } from "./phi3.ts";
-import { qwen2, qwen2vl } from "./qwen2.ts";
 import { qwen2moe } from "./qwen2moe.ts";
-import { qwen3, qwen3vl } from "./qwen3.ts";
-import { qwen3moe, qwen3vlmoe } from "./qwen3moe.ts";
 import { qwen35, qwen35moe, qwen3next } from "./qwen35.ts";
-import { seedOss } from "./seed_oss.ts";
 import { smollm3 } from "./smollm3.ts";
-import { stablelm } from "./stablelm.ts";
-import { starcoder } from "./starcoder.ts";
-import { starcoder2 } from "./starcoder2.ts";
 
 /** By family, as docs/models.md has them. */
 const ARCHITECTURES: readonly Architecture[] = [
-  llama,
+  decoders.llama,
   llama4,
   deci,
   museGlimmer,
-  mistral3,
-  qwen2,
-  qwen2vl,
+  decoders.mistral3,
+  decoders.qwen2,
+  decoders.qwen2vl,
   qwen2moe,
-  qwen3,
-  qwen3vl,
-  qwen3moe,
-  qwen3vlmoe,
+  decoders.qwen3,
+  decoders.qwen3vl,
+  decoders.qwen3moe,
+  decoders.qwen3vlmoe,
   qwen3next,
   qwen35,
   qwen35moe,
-  gemma,
+  decoders.gemma,
   gemma2,
   gemma3,
   gemma4,
   gptOss,
-  phi2,
+  decoders.phi2,
   phi3,
-  deepseek,
+  decoders.deepseek,
   deepseek2,
-  chatglm,
+  decoders.chatglm,
   glm4,
-  glm4moe,
+  decoders.glm4moe,
   granite,
   granitemoe,
   granitehybrid,
   graniteSwa,
-  commandR,
+  decoders.commandR,
   cohere2,
   cohere2moe,
   olmo,
   olmo2,
-  olmoe,
+  decoders.olmoe,
   smollm3,
-  starcoder,
-  starcoder2,
-  exaone,
+  decoders.starcoder,
+  decoders.starcoder2,
+  decoders.exaone,
   exaone4,
-  ernie4_5,
+  decoders.ernie4_5,
   ernie4_5Moe,
-  hunyuanDense,
-  hunyuanMoe,
-  seedOss,
-  minimaxM2,
-  dots1,
-  bailingmoe,
-  bailingmoe2,
+  decoders.hunyuanDense,
+  decoders.hunyuanMoe,
+  decoders.seedOss,
+  decoders.minimaxM2,
+  decoders.dots1,
+  decoders.bailingmoe,
+  decoders.bailingmoe2,
   afmoe,
-  arcee,
+  decoders.arcee,
   mellum,
-  internlm2,
+  decoders.internlm2,
   minicpm,
-  stablelm,
-  orion,
-  nemotron,
+  decoders.stablelm,
+  decoders.orion,
+  decoders.nemotron,
   nemotronH,
   nemotronHMoe,
   lfm2,
@@ -124,7 +97,7 @@ const ARCHITECTURES: readonly Architecture[] = [
   mamba2,
   falcon,
   gptneox,
-  gpt2,
+  decoders.gpt2,
 ];
 
 /** The names of the architectures that the engine knows. */

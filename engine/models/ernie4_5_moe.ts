@@ -5,24 +5,8 @@ import { feedForward } from "./parts/feed_forward.ts";
 import { readRope } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
 
-/** ERNIE 4.5's dense models (Baidu 2025): Llama. */
-export const ernie4_5: Architecture = {
-  name: "ernie4_5",
-  read(gguf) {
-    const model = new Transformer(gguf);
-    const rope = readRope(model, "interleaved");
-
-    model.embed();
-    for (const layer of model.layers) {
-      attention(layer, layer.norm("attn_norm"), { rope });
-      feedForward(layer, layer.norm("ffn_norm"), { activation: "silu" });
-    }
-    return model.finish();
-  },
-};
-
 /**
- * Its mixtures of experts, chosen with a bias that is added to softmax's scores; a few layers without experts first,
+ * ERNIE 4.5's mixtures of experts (Baidu 2025), chosen with a bias that is added to softmax's scores; a few layers without experts first,
  * and then every so many with them.
  */
 export const ernie4_5Moe: Architecture = {

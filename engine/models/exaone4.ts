@@ -5,22 +5,6 @@ import { NO_ROPE, readRope } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
 import { readWindows } from "./parts/windows.ts";
 
-/** EXAONE 3 and 3.5 (LG AI Research 2024, arXiv:2408.03541): Llama, but for which values of a head are rotated together. */
-export const exaone: Architecture = {
-  name: "exaone",
-  read(gguf) {
-    const model = new Transformer(gguf);
-    const rope = readRope(model, "halves");
-
-    model.embed();
-    for (const layer of model.layers) {
-      attention(layer, layer.norm("attn_norm"), { rope });
-      feedForward(layer, layer.norm("ffn_norm"), { activation: "silu" });
-    }
-    return model.finish();
-  },
-};
-
 /**
  * EXAONE 4 (LG AI Research 2025, arXiv:2507.11407): norms after every part and none before, and of each head's q and
  * k. The 32B model has windows in three of four layers; the fourth sees everything, and no positions.
