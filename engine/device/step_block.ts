@@ -10,14 +10,7 @@ import {
   TOKEN_BIAS,
   TOKEN_COUNT,
 } from "./structs.ts";
-import {
-  GREEDY,
-  listsOf,
-  MAX_TOKEN_BIASES,
-  MOST_FORBIDDEN,
-  SAMPLING_NUMBERS,
-  type StepSampling,
-} from "./step_sampling.ts";
+import { GREEDY, MAX_TOKEN_BIASES, SAMPLING_NUMBERS, type StepSampling } from "./step_sampling.ts";
 
 /** One sequence's part of a step. */
 export interface StepSequence {
@@ -58,12 +51,12 @@ export interface WantedOutput {
   readonly surprise: boolean;
 }
 
-const NOTHING: ReadonlySet<number> = new Set();
+/** More tokens than these are forbidden by a mask rather than by biases of -infinity. */
+export const MOST_FORBIDDEN = 64;
 
-/** Where the fields of a sampling record stand, in words. */
-const FIELD = Object.fromEntries(
-  Object.entries(SAMPLING.fields).map(([name, { offset }]) => [name, offset / 4]),
-) as Record<keyof typeof SAMPLING.fields, number>;
+/** Where the fields of a header and of a sampling record are, in words. */
+const HEADER = STEP_HEADER.words;
+const FIELD = SAMPLING.words;
 
 /**
  * Bytes of the largest input block within limits.
@@ -87,185 +80,221 @@ export function stepBytes(
     limits.n_outputs * (OUTPUT.bytes + SAMPLING.bytes + mask + history + biases);
 }
 
-/** How much of everything a step has; `kvBlocks` of the sequence and group with most of them. */
-interface StepSize {
-  readonly tokens: number;
-  readonly sequences: number;
-  /** Of the KV cache. */
-  readonly groups: number;
-  readonly kvBlocks: number;
-  readonly outputs: number;
-  /** Tokens that are computed as decoded ones. */
-  readonly decode: number;
-  readonly counts: number;
-  readonly biases: number;
-  readonly masks: number;
-  /** Sequences' slots of states: all, or none. */
-  readonly states: number;
-}
-
-/** Where the arrays of the block start, in words; `end` is after the last. */
+/** Where the next element of each of a block's arrays goes, in words; lists and masks are also counted. */
 interface Places {
-  readonly tokens: number;
-  readonly positions: number;
-  readonly sequences: number;
-  readonly kvBlockTable: number;
-  readonly states: number;
-  readonly outputs: number;
-  readonly sampling: number;
-  readonly counts: number;
-  readonly biases: number;
-  readonly masks: number;
-  readonly end: number;
+  tokens: number;
+  positions: number;
+  sequences: number;
+  kvBlockTable: number;
+  /** KV blocks of a sequence and group in the table. */
+  readonly kvBlockStride: number;
+  states: number;
+  outputs: number;
+  sampling: number;
+  counts: number;
+  nCounts: number;
+  biases: number;
+  nBiases: number;
+  masks: number;
+  nMasks: number;
 }
 
-/** How many tokens, outputs and so on have been written. */
-interface Written {
-  tokens: number;
-  outputs: number;
-  counts: number;
-  biases: number;
-  masks: number;
+/** The lists of an output: how long they are, and whether it has a mask. */
+function listsOf({ tokenCounts, tokenBiases, forbidden, mask, only }: StepSampling) {
+  // The sample is given; the log-probabilities are the model's own.
+  if (only !== undefined) return { counts: 0, biases: 0, forbidden: 0, masked: true };
+  const nForbidden = forbidden?.size ?? 0;
+  const few = nForbidden <= MOST_FORBIDDEN;
+  return {
+    counts: tokenCounts?.size ?? 0,
+    biases: (tokenBiases?.size ?? 0) + (few ? nForbidden : 0),
+    forbidden: few ? nForbidden : 0,
+    masked: mask !== undefined || !few,
+  };
 }
 
 /** The input block of a step, written again for every step in memory that grows to what steps need. */
 export class StepBlock {
   /** The block; the first {@link length} bytes count. */
-  bytes: Uint8Array<ArrayBuffer>;
+  bytes = new Uint8Array(4096);
   /** Bytes that the last {@link write} filled. */
   length = 0;
   private readonly maskWords: number;
-  private view: DataView;
-  private words: Uint32Array;
-  private floats: Float32Array;
+  private words = new Uint32Array(this.bytes.buffer);
+  private floats = new Float32Array(this.bytes.buffer);
 
   constructor(private readonly limits: Limits) {
     this.maskWords = Math.ceil(limits.n_vocab / 32);
-    this.bytes = new Uint8Array(4096);
-    this.view = new DataView(this.bytes.buffer);
-    this.words = new Uint32Array(this.bytes.buffer);
-    this.floats = new Float32Array(this.bytes.buffer);
   }
 
   /**
-   * Writes the batch.
+   * Writes the batch. By hand, because it is done for every token of every sequence.
    *
    * @param prefillShare The share of the device that rows of prompts may take, above 0 to 1.
    * @returns What the outputs are, in the order of the sequences and of their outputs.
    * @throws {M40Error} "internal" where the batch is larger than the program's limits.
    */
   write(sequences: readonly StepSequence[], prefillShare = 1): WantedOutput[] {
-    const size = this.measure(sequences);
-    const at = this.places(size);
-    this.within("bytes", 4 * at.end, Number(this.limits.step_bytes));
-    this.reserve(4 * at.end);
-    this.writeHeader(size, at, Math.max(1, Math.round(1000 * prefillShare)));
-    const written = { tokens: 0, outputs: 0, counts: 0, biases: 0, masks: 0 };
+    const at = this.layOut(sequences);
+    const { words } = this;
+    words[HEADER.prefill_share] = Math.max(1, Math.round(1000 * prefillShare));
     const wanted: WantedOutput[] = [];
-    sequences.forEach((sequence, index) => {
-      sequence.kvBlocks.forEach((kvBlocks, group) => {
-        const row = index * size.groups + group;
-        this.writeKvBlocks(kvBlocks, at.kvBlockTable + row * size.kvBlocks, size.kvBlocks);
-      });
-      if (sequence.states) this.writeStates(sequence.states, at.states + 2 * index);
-      for (const { row, kind = "sample", sampling = GREEDY } of sequence.outputs) {
-        const output = at.outputs + 2 * written.outputs;
-        this.words[output] = written.tokens + row;
-        this.words[output + 1] = Kinds[kind];
-        this.writeSampling(sampling, at, written);
-        written.outputs++;
+    let row = 0;
+    for (let index = 0; index < sequences.length; index++) {
+      const { tokens, position, kvBlocks, states, outputs } = sequences[index];
+      for (const ofGroup of kvBlocks) {
+        const end = at.kvBlockTable + at.kvBlockStride;
+        for (let i = 0; i < ofGroup.length; i++) words[at.kvBlockTable + i] = ofGroup[i];
+        words.fill(NONE, at.kvBlockTable + ofGroup.length, end);
+        at.kvBlockTable = end;
+      }
+      if (states !== undefined) {
+        words[at.states++] = states.from;
+        words[at.states++] = states.to;
+      }
+      for (const output of outputs) {
+        const { kind = "sample", sampling = GREEDY } = output;
+        words[at.outputs++] = row + output.row;
+        words[at.outputs++] = Kinds[kind];
+        this.writeSampling(sampling, at);
         const { topLogprobs, mirostat } = sampling;
         wanted.push({ kind, topLogprobs, surprise: mirostat !== 0 });
       }
-      this.writeTokens(sequence, index, at, written.tokens);
-      written.tokens += sequence.tokens.length;
-    });
-    this.length = 4 * at.end;
+      for (let i = 0; i < tokens.length; i++) {
+        words[at.tokens++] = tokens[i];
+        words[at.positions++] = position + i;
+        words[at.sequences++] = index;
+      }
+      row += tokens.length;
+    }
     return wanted;
   }
 
-  private writeHeader(size: StepSize, at: Places, prefillShare: number): void {
-    STEP_HEADER.write(this.view, 0, {
-      n_tokens: size.tokens,
-      n_sequences: size.sequences,
-      n_outputs: size.outputs,
-      n_decode: size.decode,
-      kv_block_stride: size.kvBlocks,
-      tokens: at.tokens * 4,
-      positions: at.positions * 4,
-      sequences: at.sequences * 4,
-      kv_block_table: at.kvBlockTable * 4,
-      outputs: at.outputs * 4,
-      sampling: at.sampling * 4,
-      token_counts: at.counts * 4,
-      n_token_counts: size.counts,
-      token_biases: at.biases * 4,
-      n_token_biases: size.biases,
-      masks: at.masks * 4,
-      n_masks: size.masks,
-      states: at.states * 4,
-      prefill_share: prefillShare,
-    });
-  }
-
-  private writeTokens(sequence: StepSequence, index: number, at: Places, first: number): void {
-    const { words } = this;
-    for (let i = 0; i < sequence.tokens.length; i++) {
-      words[at.tokens + first + i] = sequence.tokens[i];
-      words[at.positions + first + i] = sequence.position + i;
-      words[at.sequences + first + i] = index;
+  /** Writes the header of a block with room for the batch; returns where everything goes. */
+  private layOut(sequences: readonly StepSequence[]): Places {
+    const { limits } = this;
+    const groups = sequences[0]?.kvBlocks.length ?? 0;
+    const hasStates = sequences[0]?.states !== undefined;
+    let [nTokens, nDecode, nOutputs, kvBlockStride] = [0, 0, 0, 0];
+    let [nCounts, nBiases, nMasks] = [0, 0, 0];
+    for (const { tokens, kvBlocks, states, outputs, decode } of sequences) {
+      if (decode) nDecode += tokens.length;
+      nTokens += tokens.length;
+      if (kvBlocks.length !== groups) {
+        throw new M40Error("internal", "sequences with KV blocks of different numbers of groups");
+      }
+      if ((states !== undefined) !== hasStates) {
+        throw new M40Error("internal", "sequences with states and without in one step");
+      }
+      for (const { length } of kvBlocks) kvBlockStride = Math.max(kvBlockStride, length);
+      nOutputs += outputs.length;
+      for (const { sampling } of outputs) {
+        if (sampling === undefined) continue;
+        const { counts, biases, masked } = listsOf(sampling);
+        nCounts += counts;
+        nBiases += biases;
+        if (masked) nMasks++;
+        const { mask } = sampling;
+        if (mask !== undefined && mask.length !== this.maskWords) {
+          throw new M40Error(
+            "internal",
+            `got a token mask of ${mask.length} words, wanted ${this.maskWords}`,
+          );
+        }
+      }
     }
-  }
-
-  private writeKvBlocks(kvBlocks: ArrayLike<number>, row: number, stride: number): void {
+    within("tokens", nTokens, limits.n_tokens);
+    within("sequences", sequences.length, limits.n_sequences);
+    within("outputs", nOutputs, limits.n_outputs);
+    within("KV blocks of one sequence", kvBlockStride, limits.n_sequence_kv_blocks);
+    const tokens = STEP_HEADER.bytes / 4;
+    const positions = tokens + nTokens;
+    const ofTokens = positions + nTokens;
+    const kvBlockTable = ofTokens + nTokens;
+    const states = kvBlockTable + sequences.length * groups * kvBlockStride;
+    const outputs = states + (hasStates ? 2 * sequences.length : 0);
+    const sampling = outputs + nOutputs * OUTPUT.bytes / 4;
+    const counts = sampling + nOutputs * SAMPLING.bytes / 4;
+    const biases = counts + nCounts * TOKEN_COUNT.bytes / 4;
+    const masks = biases + nBiases * TOKEN_BIAS.bytes / 4;
+    const length = 4 * (masks + nMasks * this.maskWords);
+    within("bytes", length, Number(limits.step_bytes));
+    if (length > this.bytes.length) {
+      this.bytes = new Uint8Array(2 ** Math.ceil(Math.log2(length)));
+      this.words = new Uint32Array(this.bytes.buffer);
+      this.floats = new Float32Array(this.bytes.buffer);
+    }
+    this.length = length;
     const { words } = this;
-    for (let i = 0; i < kvBlocks.length; i++) words[row + i] = kvBlocks[i];
-    words.fill(NONE, row + kvBlocks.length, row + stride);
-  }
-
-  private writeStates({ from, to }: { from: number; to: number }, place: number): void {
-    this.words[place] = from;
-    this.words[place + 1] = to;
+    words[HEADER.n_tokens] = nTokens;
+    words[HEADER.n_sequences] = sequences.length;
+    words[HEADER.n_outputs] = nOutputs;
+    words[HEADER.n_decode] = nDecode;
+    words[HEADER.kv_block_stride] = kvBlockStride;
+    words[HEADER.tokens] = 4 * tokens;
+    words[HEADER.positions] = 4 * positions;
+    words[HEADER.sequences] = 4 * ofTokens;
+    words[HEADER.kv_block_table] = 4 * kvBlockTable;
+    words[HEADER.outputs] = 4 * outputs;
+    words[HEADER.sampling] = 4 * sampling;
+    words[HEADER.token_counts] = 4 * counts;
+    words[HEADER.n_token_counts] = nCounts;
+    words[HEADER.token_biases] = 4 * biases;
+    words[HEADER.n_token_biases] = nBiases;
+    words[HEADER.masks] = 4 * masks;
+    words[HEADER.n_masks] = nMasks;
+    words[HEADER.states] = 4 * states;
+    return {
+      ...{ tokens, positions, sequences: ofTokens, kvBlockTable, kvBlockStride, states, outputs },
+      ...{ sampling, counts, nCounts: 0, biases, nBiases: 0, masks, nMasks: 0 },
+    };
   }
 
   /** Writes the next output's record, and the lists that it refers to. */
-  private writeSampling(sampling: StepSampling, at: Places, written: Written): void {
+  private writeSampling(sampling: StepSampling, at: Places): void {
     const { words, floats } = this;
-    const record = at.sampling + written.outputs * SAMPLING.bytes / 4;
+    const record = at.sampling;
+    at.sampling += SAMPLING.bytes / 4;
     for (const { name, word, isFloat } of SAMPLING_NUMBERS) {
       (isFloat ? floats : words)[record + word] = sampling[name];
     }
     words[record + FIELD.n_top_logprobs] = sampling.topLogprobs;
-    // The low word, then the high one.
-    this.view.setBigUint64((record + FIELD.seed_low) * 4, sampling.seed, true);
+    words[record + FIELD.seed_low] = Number(sampling.seed & 0xFFFFFFFFn);
+    words[record + FIELD.seed_high] = Number(sampling.seed >> 32n);
     const lists = listsOf(sampling);
-    words[record + FIELD.first_token_count] = written.counts;
+    words[record + FIELD.first_token_count] = at.nCounts;
     words[record + FIELD.n_token_counts] = lists.counts;
-    if (lists.counts > 0) words.set(sampling.tokenCounts!.words, at.counts + 2 * written.counts);
-    written.counts += lists.counts;
-    words[record + FIELD.first_token_bias] = written.biases;
+    words[record + FIELD.first_token_bias] = at.nBiases;
     words[record + FIELD.n_token_biases] = lists.biases;
+    words[record + FIELD.mask] = lists.masked ? at.nMasks++ : NONE;
+    if (lists.counts > 0) words.set(sampling.tokenCounts!.words, at.counts + 2 * at.nCounts);
+    at.nCounts += lists.counts;
     if (lists.biases > 0) {
-      this.writeBiases(sampling, lists.forbidden, at.biases + 2 * written.biases);
+      const forbidden = lists.forbidden > 0 ? sampling.forbidden : undefined;
+      this.writeBiases(sampling.tokenBiases, forbidden, at.biases + 2 * at.nBiases);
     }
-    written.biases += lists.biases;
-    words[record + FIELD.mask] = lists.masked ? written.masks : NONE;
-    if (lists.masked) this.writeMask(sampling, at.masks + this.maskWords * written.masks++);
+    at.nBiases += lists.biases;
+    if (!lists.masked) return;
+    this.writeMask(sampling, at.masks);
+    at.masks += this.maskWords;
   }
 
-  private writeBiases(sampling: StepSampling, nForbidden: number, place: number): void {
-    for (const [token, bias] of sampling.tokenBiases ?? []) {
+  private writeBiases(
+    biases: StepSampling["tokenBiases"] = new Map(),
+    forbidden: StepSampling["forbidden"] = new Set(),
+    place: number,
+  ): void {
+    for (const [token, bias] of biases) {
       this.words[place++] = token;
       this.floats[place++] = bias;
     }
-    if (nForbidden === 0) return;
-    for (const token of sampling.forbidden!) {
+    for (const token of forbidden) {
       this.words[place++] = token;
       this.floats[place++] = -Infinity;
     }
   }
 
-  private writeMask({ mask, forbidden = NOTHING, only }: StepSampling, place: number): void {
+  private writeMask({ mask, forbidden = new Set(), only }: StepSampling, place: number): void {
     const words = this.words.subarray(place, place + this.maskWords);
     if (only !== undefined) {
       words.fill(0);
@@ -276,95 +305,10 @@ export class StepBlock {
     else words.fill(0xFFFFFFFF);
     for (const token of forbidden) words[token >>> 5] &= ~(1 << token);
   }
+}
 
-  private places(size: StepSize): Places {
-    const tokens = STEP_HEADER.bytes / 4;
-    const positions = tokens + size.tokens;
-    const sequences = positions + size.tokens;
-    const kvBlockTable = sequences + size.tokens;
-    const states = kvBlockTable + size.sequences * size.groups * size.kvBlocks;
-    const outputs = states + 2 * size.states;
-    const sampling = outputs + size.outputs * OUTPUT.bytes / 4;
-    const counts = sampling + size.outputs * SAMPLING.bytes / 4;
-    const biases = counts + size.counts * TOKEN_COUNT.bytes / 4;
-    const masks = biases + size.biases * TOKEN_BIAS.bytes / 4;
-    const end = masks + size.masks * this.maskWords;
-    return {
-      tokens,
-      positions,
-      sequences,
-      kvBlockTable,
-      states,
-      outputs,
-      sampling,
-      counts,
-      biases,
-      masks,
-      end,
-    };
-  }
-
-  private measure(sequences: readonly StepSequence[]): StepSize {
-    const size = {
-      tokens: 0,
-      sequences: sequences.length,
-      groups: sequences[0]?.kvBlocks.length ?? 0,
-      kvBlocks: 0,
-      outputs: 0,
-      decode: 0,
-      counts: 0,
-      biases: 0,
-      masks: 0,
-      states: sequences[0]?.states === undefined ? 0 : sequences.length,
-    };
-    for (const { tokens, kvBlocks, states, outputs, decode } of sequences) {
-      if (decode) size.decode += tokens.length;
-      size.tokens += tokens.length;
-      if (kvBlocks.length !== size.groups) {
-        throw new M40Error("internal", "sequences with KV blocks of different numbers of groups");
-      }
-      if ((states !== undefined) !== (size.states > 0)) {
-        throw new M40Error("internal", "sequences with states and without in one step");
-      }
-      for (const { length } of kvBlocks) size.kvBlocks = Math.max(size.kvBlocks, length);
-      size.outputs += outputs.length;
-      for (const { sampling } of outputs) {
-        if (sampling === undefined) continue;
-        const { counts, biases, masked } = listsOf(sampling);
-        size.counts += counts;
-        size.biases += biases;
-        if (sampling.mask) this.checkMask(sampling.mask);
-        if (masked) size.masks++;
-      }
-    }
-    this.within("tokens", size.tokens, this.limits.n_tokens);
-    this.within("sequences", size.sequences, this.limits.n_sequences);
-    this.within("outputs", size.outputs, this.limits.n_outputs);
-    this.within("KV blocks of one sequence", size.kvBlocks, this.limits.n_sequence_kv_blocks);
-    return size;
-  }
-
-  private checkMask(mask: Uint32Array): void {
-    if (mask.length === this.maskWords) return;
-    throw new M40Error(
-      "internal",
-      `got a token mask of ${mask.length} words, wanted ${this.maskWords}`,
-    );
-  }
-
-  private within(what: string, got: number, most: number): void {
-    if (got > most) {
-      throw new M40Error("internal", `a step of ${got} ${what}; the program takes at most ${most}`);
-    }
-  }
-
-  private reserve(bytes: number): void {
-    if (bytes <= this.bytes.length) return;
-    let capacity = this.bytes.length;
-    while (capacity < bytes) capacity *= 2;
-    this.bytes = new Uint8Array(capacity);
-    this.view = new DataView(this.bytes.buffer);
-    this.words = new Uint32Array(this.bytes.buffer);
-    this.floats = new Float32Array(this.bytes.buffer);
+function within(what: string, got: number, most: number): void {
+  if (got > most) {
+    throw new M40Error("internal", `a step of ${got} ${what}; the program takes at most ${most}`);
   }
 }

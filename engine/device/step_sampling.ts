@@ -62,20 +62,3 @@ export const GREEDY: StepSampling = {
 
 /** The most tokens that a request may give biases for, and that may lose logits by repetitions. */
 export const MAX_TOKEN_BIASES = 1024;
-
-/** More tokens than these are forbidden by a mask rather than by biases of -infinity. */
-export const MOST_FORBIDDEN = 64;
-
-/** The lists of an output: how long they are, and whether it has a mask. */
-export function listsOf({ tokenCounts, tokenBiases, forbidden, mask, only }: StepSampling) {
-  // The sample is given; the log-probabilities are the model's own.
-  if (only !== undefined) return { counts: 0, biases: 0, forbidden: 0, masked: true };
-  const nForbidden = forbidden?.size ?? 0;
-  const few = nForbidden <= MOST_FORBIDDEN;
-  return {
-    counts: tokenCounts?.size ?? 0,
-    biases: (tokenBiases?.size ?? 0) + (few ? nForbidden : 0),
-    forbidden: few ? nForbidden : 0,
-    masked: mask !== undefined || !few,
-  };
-}

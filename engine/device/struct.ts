@@ -35,6 +35,8 @@ const decoder = new TextDecoder();
 /** A struct of the C header: its name there and the layout of its fields. */
 export class Struct<F extends Record<string, FieldType>> {
   readonly fields: { readonly [K in keyof F]: FieldLayout };
+  /** Where its fields start, in words of 32 bits: for what is written and read by hand, for every token. */
+  readonly words: { readonly [K in keyof F]: number };
   /** Size with padding, in bytes. */
   readonly bytes: number;
 
@@ -46,15 +48,18 @@ export class Struct<F extends Record<string, FieldType>> {
     let offset = 0;
     let alignment = 1;
     const fields: Record<string, FieldLayout> = {};
+    const words: Record<string, number> = {};
     for (const [field, type] of Object.entries(types)) {
       const [element, count] = typeof type === "string" ? [type, 1] : type;
       const elementBytes = element === "text" ? 1 : SCALAR_BYTES[element];
       offset = Math.ceil(offset / elementBytes) * elementBytes;
       fields[field] = { type, offset, bytes: elementBytes * count };
+      words[field] = offset / 4;
       offset += elementBytes * count;
       alignment = Math.max(alignment, elementBytes);
     }
     this.fields = fields as { [K in keyof F]: FieldLayout };
+    this.words = words as { [K in keyof F]: number };
     this.bytes = Math.ceil(offset / alignment) * alignment;
   }
 

@@ -1,7 +1,8 @@
 import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
 import { KernelLibrary } from "../../../engine/device/library.ts";
 import type { StepSequence } from "../../../engine/device/step_block.ts";
-import { GREEDY, MAX_TOKEN_BIASES, MOST_FORBIDDEN } from "../../../engine/device/step_sampling.ts";
+import { MOST_FORBIDDEN } from "../../../engine/device/step_block.ts";
+import { GREEDY, MAX_TOKEN_BIASES } from "../../../engine/device/step_sampling.ts";
 import { TokenCounts } from "../../../engine/device/token_counts.ts";
 import { Engine } from "../../../engine/mod.ts";
 import { planMemory } from "../../../engine/memory/memory_plan.ts";
