@@ -1,4 +1,4 @@
-import { nearest } from "../../engine/store/mod.ts";
+import { nearest } from "../../engine/nearest.ts";
 import type { Command } from "./command.ts";
 import { UsageError } from "../errors.ts";
 

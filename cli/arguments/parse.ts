@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { nearest } from "../../engine/store/mod.ts";
+import { nearest } from "../../engine/nearest.ts";
 import type { Command, Option } from "./command.ts";
 import { UsageError } from "../errors.ts";
 

@@ -1,6 +1,6 @@
 import { M40Error } from "../../engine/errors.ts";
 import type { Option, Options, OptionValues } from "../arguments/mod.ts";
-import { nearest } from "../../engine/store/mod.ts";
+import { nearest } from "../../engine/nearest.ts";
 import { lineOf } from "./key_lines.ts";
 
 /** Reads the tables of a configuration file, and says on which line what is wrong. */

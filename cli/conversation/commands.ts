@@ -1,6 +1,6 @@
 import { isSystemError, systemReason } from "../../engine/system_error.ts";
 import { askLine, formatTable, printable, writeError } from "../terminal/mod.ts";
-import { nearest } from "../../engine/store/mod.ts";
+import { nearest } from "../../engine/nearest.ts";
 import { UsageError } from "../errors.ts";
 import type { Conversation } from "./conversation.ts";
 import { FENCE } from "./read_message.ts";

@@ -1,6 +1,6 @@
 import type { Option, Options } from "../arguments/mod.ts";
 import { formatTable, style } from "../terminal/mod.ts";
-import { nearest } from "../../engine/store/mod.ts";
+import { nearest } from "../../engine/nearest.ts";
 import { UsageError } from "../errors.ts";
 
 /** Takes a value back to what holds where it is not given. */

@@ -4,10 +4,10 @@ import {
   isModelName,
   listModels,
   localCompanion,
-  nearest,
   resolveModel,
   type StoredModel,
 } from "../store/mod.ts";
+import { nearest } from "../nearest.ts";
 
 /** Which models may be asked for. */
 export interface CatalogueOptions {

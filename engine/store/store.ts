@@ -21,7 +21,7 @@ import {
   quoteName,
   splitFileName,
 } from "./names.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../nearest.ts";
 import { type OwnModel, ownModel, ownModels, siblings } from "./own.ts";
 import { readRecord } from "./record.ts";
 import { sameQuantisation } from "./sources/quantisations.ts";

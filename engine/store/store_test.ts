@@ -4,7 +4,8 @@ import { fromFileUrl, join } from "@std/path";
 import { M40Error } from "../errors.ts";
 import { demoModelFile, extract } from "./demo_model.ts";
 import { cacheDirectory, modelsDirectory, stateDirectory } from "./folders.ts";
-import { listModels, nearest, resolveModel } from "./mod.ts";
+import { nearest } from "../nearest.ts";
+import { listModels, resolveModel } from "./mod.ts";
 import { History } from "../../cli/conversation/history.ts";
 
 /** Runs a test with other environment variables and a temporary folder. */

@@ -82,6 +82,7 @@ export const HOUSE: readonly string[] = [
   "engine/device",
   "engine/gguf",
   "engine/json",
+  "engine/nearest.ts",
   "engine/turns.ts",
   "engine/format_count.ts",
   "engine/printable.ts",

@@ -1,4 +1,4 @@
-import { nearest } from "../nearest.ts";
+import { nearest } from "../../nearest.ts";
 import ALIASES from "./aliases.json" with { type: "json" };
 
 /** A short name for a file of a repository; `aliases.json` has them all. */
