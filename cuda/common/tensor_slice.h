@@ -3,10 +3,14 @@
 #define M40_RUNTIME_TENSOR_SLICE_H
 
 #include <algorithm>
+#include <functional>
 
 #include "sizes.h"
 
 namespace m40 {
+
+// Delivers bytes [offset, offset + n_bytes) of a tensor's data.
+using ReadData = std::function<void(uint64_t offset, uint8_t* memory, uint64_t n_bytes)>;
 
 // Reads bytes [at, at + n_bytes) of a tensor, as if its experts' rows were contiguous, out of the whole weight.
 // read(from, memory, size) delivers bytes [from, from + size) of that. The description has been checked.

@@ -1,21 +1,16 @@
-// The objects that the handles of m40.h refer to.
-//
-// A context owns everything: destroying an arena frees its memory, but the records of the objects in it live until the
-// context is destroyed. So a call with a stale handle fails with an error.
+// The objects that the handles of m40.h refer to on the CPU.
 #ifndef M40_REFERENCE_OBJECTS_H
 #define M40_REFERENCE_OBJECTS_H
 
 #include <stdint.h>
 
-#include <memory>
 #include <vector>
 
 #include "../include/m40.h"
 #include "../common/error.h"
-#include "../common/host_areas.h"
+#include "../program/objects.h"
 #include "../program/program.h"
 #include "../program/run.h"
-#include "../common/shared_host.h"
 #include "kernels.h"
 #include "thread_pool.h"
 
@@ -79,19 +74,10 @@ struct m40_arena : m40::Arena {
 };
 
 // A KV block of a group is [its layers]: K [n_kv_heads][kv_block_tokens] heads of head_dim values, then V of value_dim,
-// except for layers with the first values of K as V. The slots follow the KV blocks, each [states].
-struct m40_cache {
-  m40_arena* arena;
-  m40_cache_desc desc;
-  uint8_t* memory;
-  uint64_t kv_block_bytes;
+// except for layers with the first values of K as V. A slot is [states].
+struct m40_cache : m40::CacheBase {
   m40::reference::CacheLayer layers[M40_MAX_CACHE_LAYERS];
-  uint8_t* slots;
-  uint64_t slot_bytes;
   uint64_t states[M40_MAX_STATES];  // in a slot
-
-  uint8_t* kv_block(uint32_t index) const { return memory + index * kv_block_bytes; }
-  uint8_t* slot(uint32_t index) const { return slots + index * slot_bytes; }
 };
 
 struct m40_program : m40::ProgramBase {
@@ -107,29 +93,13 @@ struct m40_program : m40::ProgramBase {
   m40::Run run;  // the last: its thread uses the others
 };
 
-struct m40_context final : m40::TensorLookup, m40::TensorArenas {
+struct m40_context final : m40::Objects<m40_arena, m40_cache, m40_program, m40::reference::Tensor> {
   m40_context(const m40::reference::Kernels& vector_kernels, uint32_t n_threads) : kernels(vector_kernels), pool(n_threads) {}
   ~m40_context();
 
-  const m40_tensor_desc* find(uint32_t tensor) const override {
-    return tensor < tensors.size() && tensors[tensor].arena->alive() ? &tensors[tensor].desc : nullptr;
-  }
-  const m40::Arena* arena_of(uint32_t tensor) const override { return tensors[tensor].arena; }
-
   const m40::reference::Kernels& kernels;
   m40::reference::ThreadPool pool;
-  std::vector<std::unique_ptr<m40_arena>> arenas;
-  std::vector<std::unique_ptr<m40_cache>> caches;
-  std::vector<std::unique_ptr<m40_program>> programs;
-  std::vector<m40::reference::Tensor> tensors;
   std::vector<void*> host_memory;
-  m40::HostAreas host_areas;  // those, and what was registered
-  m40::SharedHost shared_host;
-
-  // What runs use is about to go.
-  void end_runs() {
-    for (const auto& program : programs) program->run.end();
-  }
 };
 
 #endif

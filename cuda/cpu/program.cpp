@@ -5,16 +5,13 @@
 #include <chrono>
 #include <vector>
 
-#include "../common/checks.h"
-#include "../program/program_api.h"
+#include "execution.h"
+#include "../program/program_functions.h"
 #include "../program/results.h"
 #include "../program/rope_angles.h"
-#include "execution.h"
 
 using m40::fail;
 using m40::guarded;
-using m40::ProgramDescription;
-using m40::require;
 using m40::ResultMemory;
 using m40::Step;
 using m40::reference::Execution;
@@ -72,23 +69,6 @@ void finish_step(m40_program* program, const ResultMemory& memory) {
                      reinterpret_cast<const m40_sample*>(execution.memory(program->plan.samples)), memory);
 }
 
-// Plans a program's memory and fills it.
-void place(m40_program& program, const ProgramDescription& description) {
-  program.plan = plan_program(description, program.context->pool.n_threads());
-  if (description.limits->lane != M40_LANE_MAIN) {
-    fail(M40_UNSUPPORTED, "a program of lane %u: the CPU has lane 0 alone, as concurrent steps would only share its processors", description.limits->lane);
-  }
-  program.memory = program.arena->next(program.plan.n_bytes, "a program");
-  if (program.limits.n_slots != 0) program.sequence_rows.reserve(std::min(description.limits->n_sequences, description.limits->n_tokens));
-  for (size_t i = 0; i < program.ops.size(); i++) {
-    const m40_op& op = program.ops[i];
-    if (op.kind != M40_OP_ROPE_STORE || op.rope_store.rope == M40_ROPE_NONE) continue;
-    const uint32_t factors = op.rope_store.factors;
-    rope_angles(op.rope_store, factors == M40_NONE ? nullptr : program.context->tensors[factors].values(),
-                reinterpret_cast<double*>(program.memory + program.plan.angles[i]));
-  }
-}
-
 }  // namespace
 
 void m40::reference::find_sequence_rows(m40_program* program) {
@@ -106,75 +86,49 @@ void m40::reference::run_program(const Execution& execution) {
   execute(execution, [](size_t) {});
 }
 
-extern "C" m40_status m40_program_bytes(m40_context* context, const m40_limits* limits, const m40_cache_desc* cache,
-                                        const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops,
-                                        uint64_t* n_bytes, m40_error* error) {
-  return guarded(error, [&] {
-    require(context, "context");
-    require(n_bytes, "n_bytes");
-    const ProgramDescription description = m40::describe_program(limits, cache, buffers, n_buffers, ops, n_ops);
-    validate_program(description, nullptr);
-    *n_bytes = plan_program(description, context->pool.n_threads()).n_bytes;
-  });
-}
-
-extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* limits, m40_cache* cache, const m40_buffer_desc* buffers,
-                                         uint32_t n_buffers, const m40_op* ops, uint32_t n_ops, m40_program** program,
-                                         m40_error* error) {
-  return guarded(error, [&] { m40::create_program(arena, limits, cache, buffers, n_buffers, ops, n_ops, program, place); });
-}
-
 extern "C" void m40_program_destroy(m40_program* program) {
   if (program != nullptr) m40::drop_program(program);
 }
 
-extern "C" m40_status m40_program_exchange_bytes(m40_program* program, uint64_t* n_bytes, m40_error* error) {
-  return guarded(error, [&] { m40::exchange_bytes(program, n_bytes); });
+uint64_t m40::planned_bytes(m40_context* context, const ProgramDescription& description) {
+  return plan_program(description, context->pool.n_threads()).n_bytes;
 }
 
-extern "C" m40_status m40_program_inbox(m40_program* program, m40_inbox* inbox, m40_error* error) {
-  return guarded(error, [&] {
-    m40::check_alive(program);
-    require(inbox, "inbox");
-    program->exchange.require_some();
-    fail(M40_UNSUPPORTED, "the CPU's memory is the host's: wanted no inboxes");
-  });
+void m40::place_program(m40_program& program, const ProgramDescription& description) {
+  program.plan = plan_program(description, program.context->pool.n_threads());
+  if (description.limits->lane != M40_LANE_MAIN) {
+    fail(M40_UNSUPPORTED, "a program of lane %u: the CPU has lane 0 alone, as concurrent steps would only share its processors", description.limits->lane);
+  }
+  program.memory = program.arena->next(program.plan.n_bytes, "a program");
+  if (program.limits.n_slots != 0) program.sequence_rows.reserve(std::min(description.limits->n_sequences, description.limits->n_tokens));
+  for (size_t i = 0; i < program.ops.size(); i++) {
+    const m40_op& op = program.ops[i];
+    if (op.kind != M40_OP_ROPE_STORE || op.rope_store.rope == M40_ROPE_NONE) continue;
+    const uint32_t factors = op.rope_store.factors;
+    rope_angles(op.rope_store, factors == M40_NONE ? nullptr : program.context->tensors[factors].values(),
+                reinterpret_cast<double*>(program.memory + program.plan.angles[i]));
+  }
 }
 
-extern "C" m40_status m40_program_exchange(m40_program* program, void* memory, uint64_t n_bytes, const m40_inbox* inboxes, uint32_t n_inboxes,
-                                           m40_error* error) {
-  return guarded(error, [&] {
-    m40::check_idle(program);
-    program->exchange.require_some();
-    if (memory == nullptr) return program->exchange.end();
-    m40::check_exchange(program, memory, n_bytes, inboxes, n_inboxes);
-    if (n_inboxes != 0) fail(M40_UNSUPPORTED, "%u inboxes: the CPU's memory is the host's, wanted none", n_inboxes);
-    program->exchange.begin(memory, false);
-    program->exchange_number = 0;
-  });
+m40_inbox m40::name_inbox(const m40_program&) { fail(M40_UNSUPPORTED, "the CPU's memory is the host's: wanted no inboxes"); }
+
+void m40::begin_exchanges(m40_program& program, void* memory, const m40_inbox*, uint32_t n_inboxes) {
+  if (n_inboxes != 0) fail(M40_UNSUPPORTED, "%u inboxes: the CPU's memory is the host's, wanted none", n_inboxes);
+  program.exchange.begin(memory, false);
+  program.exchange_number = 0;
 }
 
-extern "C" m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, char* why, uint32_t why_bytes, m40_error* error) {
-  return guarded(error, [&] {
-    m40::check_alive(program);
-    if (n != 0) require(executors, "executors");
-    std::fill_n(executors, n, uint32_t{M40_EXECUTOR_LAUNCHES});
-    m40::copy_reason("a CPU has none", why, why_bytes);
-  });
-}
+void m40::end_exchanges(m40_program& program) { program.exchange.end(); }
 
-extern "C" m40_status m40_buffer_write(m40_program* program, uint32_t buffer, const void* data, uint64_t n_bytes, m40_error* error) {
-  return guarded(error, [&] {
-    uint8_t* memory = m40::buffer_memory(program, buffer, data, n_bytes);
-    if (n_bytes != 0) memcpy(memory, data, n_bytes);
-  });
-}
+uint32_t m40::executor_of(const m40_program&, uint32_t) { return M40_EXECUTOR_LAUNCHES; }
+std::string m40::why_no_persistent_kernel(const m40_program&) { return "a CPU has none"; }
 
-extern "C" m40_status m40_buffer_read(m40_program* program, uint32_t buffer, void* data, uint64_t n_bytes, m40_error* error) {
-  return guarded(error, [&] {
-    const uint8_t* memory = m40::buffer_memory(program, buffer, data, n_bytes);
-    if (n_bytes != 0) memcpy(data, memory, n_bytes);
-  });
+// Without bytes the caller's pointer may be none.
+void m40::write_buffer(m40_program&, uint8_t* memory, const void* data, uint64_t n_bytes) {
+  if (n_bytes != 0) memcpy(memory, data, n_bytes);
+}
+void m40::read_buffer(const m40_program&, const uint8_t* memory, void* data, uint64_t n_bytes) {
+  if (n_bytes != 0) memcpy(data, memory, n_bytes);
 }
 
 extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_result* results,

@@ -1,7 +1,4 @@
 // The objects that the handles of m40.h refer to on a GPU.
-//
-// A context owns everything: destroying an arena frees its memory, but the records of the objects in it live until the
-// context is destroyed. So a call with a stale handle fails with an error.
 #ifndef M40_RUNTIME_DEVICE_OBJECTS_H
 #define M40_RUNTIME_DEVICE_OBJECTS_H
 
@@ -20,10 +17,9 @@
 #include "device_memory.h"
 #include "device_watch.h"
 #include "../common/error.h"
-#include "../common/host_areas.h"
+#include "../program/objects.h"
 #include "../program/program.h"
 #include "../program/run.h"
-#include "../common/shared_host.h"
 
 namespace m40::cuda {
 
@@ -118,18 +114,9 @@ struct m40_arena : m40::Arena {
   void release();
 };
 
-struct m40_cache {
-  m40_arena* arena;
-  m40_cache_desc desc;
-  uint8_t* memory;
-  uint64_t kv_block_bytes;
+struct m40_cache : m40::CacheBase {
   uint64_t layer_offsets[M40_MAX_CACHE_LAYERS];  // in a KV block
-  uint8_t* slots;                                // after the KV blocks
-  uint64_t slot_bytes;
   uint64_t state_offsets[M40_MAX_STATES];        // in a slot
-
-  uint8_t* kv_block(uint32_t index) const { return memory + index * kv_block_bytes; }
-  uint8_t* slot(uint32_t index) const { return slots + index * slot_bytes; }
 };
 
 struct m40_program : m40::ProgramBase {
@@ -158,14 +145,10 @@ struct m40_program : m40::ProgramBase {
   void end_exchanges();
 };
 
-struct m40_context final : m40::TensorLookup, m40::TensorArenas {
+struct m40_context final : m40::Objects<m40_arena, m40_cache, m40_program, m40::cuda::Tensor> {
   m40_context(uint32_t device_index, uint32_t asked_executor);
   ~m40_context();
 
-  const m40_tensor_desc* find(uint32_t tensor) const override {
-    return tensor < tensors.size() && tensors[tensor].arena->alive() ? &tensors[tensor].desc : nullptr;
-  }
-  const m40::Arena* arena_of(uint32_t tensor) const override { return tensors[tensor].arena; }
   // To be called first in every function of the ABI: CUDA's device is the calling thread's, and no kernel stays on it
   // that what the function does would have to wait for. Throws where it hangs.
   void use() const;
@@ -190,18 +173,7 @@ struct m40_context final : m40::TensorLookup, m40::TensorArenas {
   cudaStream_t stream = nullptr;   // the main lane's: what is on it is done first
   cudaStream_t prompts = nullptr;
   std::unique_ptr<m40::cuda::Uploader> uploader;
-  std::vector<std::unique_ptr<m40_arena>> arenas;
-  std::vector<std::unique_ptr<m40_cache>> caches;
-  std::vector<std::unique_ptr<m40_program>> programs;
-  std::vector<m40::cuda::Tensor> tensors;
   std::vector<std::unique_ptr<m40::cuda::HostMemory>> host_memory;
-  m40::HostAreas host_areas;  // those, and what was registered
-  m40::SharedHost shared_host;
-
-  // What runs use is about to go.
-  void end_runs() {
-    for (const auto& program : programs) program->run.end();
-  }
 };
 
 #endif

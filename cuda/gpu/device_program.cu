@@ -5,23 +5,19 @@
 #include <numeric>
 
 #include "../ops/ops.h"
-#include "../common/checks.h"
 #include "device_objects.h"
 #include "executor.h"
 #include "graphs.h"
 #include "inbox.h"
 #include "persistent/resident.h"
 #include "step_executors.h"
-#include "../program/program_api.h"
+#include "../program/program_functions.h"
 #include "run_state.h"
 #include "../program/rope_angles.h"
 #include "step_progress.h"
 #include "uploader.h"
 
 using m40::fail;
-using m40::guarded;
-using m40::ProgramDescription;
-using m40::require;
 using m40::cuda::check;
 using m40::cuda::OpenedInbox;
 using m40::cuda::PackedWeight;
@@ -144,8 +140,26 @@ bool open_inboxes(m40_program& program, const m40_inbox* inboxes, uint32_t n_inb
   return true;
 }
 
-// Plans a program's memory and fills it.
-void place(m40_program& program, const ProgramDescription& description) {
+}  // namespace
+
+m40_program::m40_program() = default;
+m40_program::~m40_program() = default;
+
+void m40_program::end_exchanges() {
+  exchange.end();
+  targets.clear();
+}
+
+extern "C" void m40_program_destroy(m40_program* program) {
+  if (program == nullptr) return;
+  program->run.end();
+  m40::cuda::LaunchedWork work;
+  if (program->context->settle(work)) m40::drop_program(program);
+}
+
+uint64_t m40::planned_bytes(m40_context*, const ProgramDescription& description) { return cuda::plan_program(description).n_bytes; }
+
+void m40::place_program(m40_program& program, const ProgramDescription& description) {
   m40_context* context = program.context;
   check_tables(context, description.ops, description.n_ops);
   m40::cuda::LaunchedWork work;
@@ -174,102 +188,44 @@ void place(m40_program& program, const ProgramDescription& description) {
   program.executors.reset(new m40::cuda::StepExecutors(context->executor, program.resident != nullptr));
 }
 
-}  // namespace
-
-m40_program::m40_program() = default;
-m40_program::~m40_program() = default;
-
-void m40_program::end_exchanges() {
-  exchange.end();
-  targets.clear();
+// What concerns other devices may wait for this one, without a bound.
+m40_inbox m40::name_inbox(const m40_program& program) {
+  cuda::LaunchedWork work;
+  program.context->use(work);
+  return cuda::name_inbox(program.arena->memory, inbox_of(program), program.exchange.inbox_bytes(), program.context->device);
 }
 
-extern "C" m40_status m40_program_bytes(m40_context* context, const m40_limits* limits, const m40_cache_desc* cache,
-                                        const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops,
-                                        uint64_t* n_bytes, m40_error* error) {
-  return guarded(error, [&] {
-    require(context, "context");
-    require(n_bytes, "n_bytes");
-    const ProgramDescription description = m40::describe_program(limits, cache, buffers, n_buffers, ops, n_ops);
-    validate_program(description, nullptr);
-    *n_bytes = m40::cuda::plan_program(description).n_bytes;
-  });
+void m40::begin_exchanges(m40_program& program, void* memory, const m40_inbox* inboxes, uint32_t n_inboxes) {
+  cuda::LaunchedWork work;
+  program.context->use(work);
+  const void* const before = program.exchange.memory();
+  const bool opens = open_inboxes(program, inboxes, n_inboxes);
+  // What fails from here on leaves it without any.
+  program.exchange.end();
+  check(cudaMemsetAsync(program.memory + program.plan.exchanged_steps, 0, sizeof(uint64_t), program.stream), "exchanges");
+  if (n_inboxes != 0) check(cudaMemsetAsync(inbox_of(program), 0, program.exchange.inbox_layout().cleared_bytes(), program.stream), "exchanges");
+  program.context->watch.wait(program.stream, "exchanges");
+  // Graphs have the addresses.
+  if (opens || memory != before) program.graphs.reset(new cuda::ProgramGraphs);
+  program.exchange.begin(memory, n_inboxes != 0);
 }
 
-extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* limits, m40_cache* cache, const m40_buffer_desc* buffers,
-                                         uint32_t n_buffers, const m40_op* ops, uint32_t n_ops, m40_program** program,
-                                         m40_error* error) {
-  return guarded(error, [&] { m40::create_program(arena, limits, cache, buffers, n_buffers, ops, n_ops, program, place); });
+void m40::end_exchanges(m40_program& program) {
+  cuda::LaunchedWork work;
+  program.context->use(work);
+  program.end_exchanges();
 }
 
-extern "C" void m40_program_destroy(m40_program* program) {
-  if (program == nullptr) return;
-  program->run.end();
-  m40::cuda::LaunchedWork work;
-  if (program->context->settle(work)) m40::drop_program(program);
+uint32_t m40::executor_of(const m40_program& program, uint32_t n_rows) { return program.executors->chosen(n_rows); }
+std::string m40::why_no_persistent_kernel(const m40_program& program) {
+  return program.resident != nullptr ? program.resident->why() : program.no_resident;
 }
 
-extern "C" m40_status m40_program_exchange_bytes(m40_program* program, uint64_t* n_bytes, m40_error* error) {
-  return guarded(error, [&] { m40::exchange_bytes(program, n_bytes); });
+void m40::write_buffer(m40_program& program, uint8_t* memory, const void* data, uint64_t n_bytes) {
+  program.context->use();
+  if (n_bytes != 0) copy_to_device(program, memory, data, n_bytes, "a buffer");
 }
-
-extern "C" m40_status m40_program_inbox(m40_program* program, m40_inbox* inbox, m40_error* error) {
-  return guarded(error, [&] {
-    m40::check_alive(program);
-    require(inbox, "inbox");
-    program->exchange.require_some();
-    // What concerns other devices may wait for this one, without a bound.
-    m40::cuda::LaunchedWork work;
-    program->context->use(work);
-    *inbox = m40::cuda::name_inbox(program->arena->memory, inbox_of(*program), program->exchange.inbox_bytes(), program->context->device);
-  });
-}
-
-extern "C" m40_status m40_program_exchange(m40_program* program, void* memory, uint64_t n_bytes, const m40_inbox* inboxes, uint32_t n_inboxes,
-                                           m40_error* error) {
-  return guarded(error, [&] {
-    m40::check_idle(program);
-    program->exchange.require_some();
-    m40::cuda::LaunchedWork work;
-    program->context->use(work);
-    if (memory == nullptr) return program->end_exchanges();
-    m40::check_exchange(program, memory, n_bytes, inboxes, n_inboxes);
-    const void* const before = program->exchange.memory();
-    const bool opens = open_inboxes(*program, inboxes, n_inboxes);
-    // What fails from here on leaves it without any.
-    program->exchange.end();
-    check(cudaMemsetAsync(program->memory + program->plan.exchanged_steps, 0, sizeof(uint64_t), program->stream), "exchanges");
-    if (n_inboxes != 0) check(cudaMemsetAsync(inbox_of(*program), 0, program->exchange.inbox_layout().cleared_bytes(), program->stream), "exchanges");
-    program->context->watch.wait(program->stream, "exchanges");
-    if (opens || memory != before) {
-      // Graphs have the addresses.
-      program->graphs.reset(new m40::cuda::ProgramGraphs);
-    }
-    program->exchange.begin(memory, n_inboxes != 0);
-  });
-}
-
-extern "C" m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, char* why, uint32_t why_bytes, m40_error* error) {
-  return guarded(error, [&] {
-    m40::check_alive(program);
-    if (n != 0) m40::require(executors, "executors");
-    for (uint32_t i = 0; i < n; i++) executors[i] = program->executors->chosen(i + 1);
-    m40::copy_reason(program->resident != nullptr ? program->resident->why() : program->no_resident, why, why_bytes);
-  });
-}
-
-extern "C" m40_status m40_buffer_write(m40_program* program, uint32_t buffer, const void* data, uint64_t n_bytes, m40_error* error) {
-  return guarded(error, [&] {
-    uint8_t* memory = m40::buffer_memory(program, buffer, data, n_bytes);
-    program->context->use();
-    if (n_bytes != 0) copy_to_device(*program, memory, data, n_bytes, "a buffer");
-  });
-}
-
-extern "C" m40_status m40_buffer_read(m40_program* program, uint32_t buffer, void* data, uint64_t n_bytes, m40_error* error) {
-  return guarded(error, [&] {
-    const uint8_t* memory = m40::buffer_memory(program, buffer, data, n_bytes);
-    program->context->use();
-    if (n_bytes != 0) check(cudaMemcpy(data, memory, n_bytes, cudaMemcpyDeviceToHost), "a buffer");
-  });
+void m40::read_buffer(const m40_program& program, const uint8_t* memory, void* data, uint64_t n_bytes) {
+  program.context->use();
+  if (n_bytes != 0) check(cudaMemcpy(data, memory, n_bytes, cudaMemcpyDeviceToHost), "a buffer");
 }

@@ -2,16 +2,13 @@
 #ifndef M40_RUNTIME_UPLOADER_H
 #define M40_RUNTIME_UPLOADER_H
 
-#include <functional>
 #include <memory>
 
 #include "device_objects.h"
+#include "../common/tensor_slice.h"
 #include "persistent/resident_seat.h"
 
 namespace m40::cuda {
-
-// Delivers bytes [offset, offset + n_bytes) of a tensor's data.
-using ReadData = std::function<void(uint64_t offset, uint8_t* memory, uint64_t n_bytes)>;
 
 // Two lanes of a page-locked buffer, a device buffer and a stream each: while one is copied and repacked, the other is
 // read into. Copies may still run when upload() returns.

@@ -1,31 +1,22 @@
-#include <algorithm>
-
 #include "../kernels/delta_rule.cuh"
 
-#include "ops.h"
-#include "recurrence_shapes.h"
+#include "recurrence_launch.h"
 
 namespace m40::cuda {
 
 uint32_t most_recurrence_keys() { return RecurrenceShape<8, 8>::keys; }
 
 void launch_delta_rule(const DeltaRuleArgs& args, uint32_t n_heads, const StepView& step, cudaStream_t stream) {
-  for_recurrence_shape(args.key_dim, [&](auto shape) {
-    using Shape = decltype(shape);
-    DeltaRuleArgs kernel = args;
-    kernel.head_tiles = (args.value_dim + Shape::columns - 1) / Shape::columns;
-    for (uint32_t first = 0; first < step.n_sequences; first += most_grid_y) {
-      kernel.state.sequences = step.sequence_rows + first;
-      const dim3 grid(n_heads * kernel.head_tiles, std::min(step.n_sequences - first, most_grid_y));
-      const uint32_t n_blocks = limited_blocks(uint64_t{grid.x} * grid.y, delta_rule_residency, sequences_share(step));
-      if (n_blocks < uint64_t{grid.x} * grid.y) {
-        const GridSize whole = {grid.x, grid.y, 1};
-        M40_LAUNCH((delta_rule_part_kernel<Shape::fours, Shape::lanes, Shape::ragged>), dim3(n_blocks), dim3(recurrence_threads), 0, stream, kernel, whole);
-      } else {
+  launch_recurrence(
+      args, args.key_dim, args.value_dim, n_heads, delta_rule_residency, step,
+      [stream](auto shape, const DeltaRuleArgs& kernel, dim3 grid) {
+        using Shape = decltype(shape);
         M40_LAUNCH((delta_rule_kernel<Shape::fours, Shape::lanes, Shape::ragged>), grid, dim3(recurrence_threads), 0, stream, kernel);
-      }
-    }
-  });
+      },
+      [stream](auto shape, const DeltaRuleArgs& kernel, uint32_t n_blocks, GridSize grid) {
+        using Shape = decltype(shape);
+        M40_LAUNCH((delta_rule_part_kernel<Shape::fours, Shape::lanes, Shape::ragged>), dim3(n_blocks), dim3(recurrence_threads), 0, stream, kernel, grid);
+      });
 }
 
 }  // namespace m40::cuda
