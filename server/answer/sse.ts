@@ -4,7 +4,7 @@
  * @module
  */
 import type { Dialect, StreamShape } from "../dialect.ts";
-import { type HttpError, toHttpError } from "../errors.ts";
+import { toHttpError } from "../errors.ts";
 import { type Piece, type Pieces, streamOf, writeRepeatedly } from "../http/mod.ts";
 
 const HEADERS = {
@@ -64,19 +64,14 @@ export function eventStream(
   });
 }
 
-function errorEvent(dialect: Dialect, error: HttpError): unknown {
-  return dialect.streamError?.(error) ?? dialect.errorBody(error);
-}
-
 /** An item as pieces of the stream; none where it says nothing. */
-function written(shape: StreamShape, item: StreamItem): readonly Piece[] {
-  if (typeof item === "string") return piece(shape.event(item));
-  if ("comment" in item) return piece(shape.alive(item.comment));
-  return item.flatMap((json) => piece(shape.event(json)));
-}
-
-function piece(text: string): readonly Piece[] {
-  return text === "" ? [] : [ENCODER.encode(text)];
+function written(shape: StreamShape, item: StreamItem): Piece[] {
+  const pieces: Piece[] = [];
+  for (const one of Array.isArray(item) ? item : [item]) {
+    const text = typeof one === "string" ? shape.event(one) : shape.alive(one.comment);
+    if (text !== "") pieces.push(ENCODER.encode(text));
+  }
+  return pieces;
 }
 
 /** Events as they are written, and comments while there is none. */
@@ -109,10 +104,10 @@ class EventPieces implements Pieces {
     const { ready } = this;
     this.ready = undefined;
     if (ready !== undefined || this.ended) return Promise.resolve(ready);
-    return new Promise((resolve) => {
-      this.waiting = resolve;
-      if (!this.asking) this.ask();
-    });
+    const { promise, resolve } = Promise.withResolvers<readonly Piece[] | undefined>();
+    this.waiting = resolve;
+    if (!this.asking) this.ask();
+    return promise;
   }
 
   cancel(): void {
@@ -125,17 +120,23 @@ class EventPieces implements Pieces {
   /** Takes the next event on its way to whoever waits; one that says nothing is passed over. */
   private async ask(): Promise<void> {
     this.asking = true;
+    const { shape, dialect } = this;
     let sent: readonly Piece[];
     do {
       try {
         const next = await this.events.next();
         if (next.done) this.end();
-        sent = next.done ? piece(this.shape.end) : written(this.shape, next.value);
-      } catch (error) {
+        // What follows on the last event is no event.
+        sent = !next.done
+          ? written(shape, next.value)
+          : shape.end === ""
+          ? []
+          : [ENCODER.encode(shape.end)];
+      } catch (thrown) {
         this.end();
-        sent = piece(
-          this.shape.event(JSON.stringify(errorEvent(this.dialect, toHttpError(error)))),
-        );
+        const error = toHttpError(thrown);
+        const event = dialect.streamError?.(error) ?? dialect.errorBody(error);
+        sent = written(shape, JSON.stringify(event));
       }
     } while (sent.length === 0 && !this.ended);
     this.asking = false;
@@ -171,6 +172,6 @@ class EventPieces implements Pieces {
   private comment(): void {
     this.last = performance.now();
     // Where nobody waits, there is something on its way to the client already.
-    if (this.waiting !== undefined) this.give(piece(this.shape.alive("waiting")));
+    if (this.waiting !== undefined) this.give(written(this.shape, { comment: "waiting" }));
   }
 }

@@ -4,9 +4,8 @@ import { Exchange, type HttpHandler, type Phase } from "./exchange.ts";
 import { HeadScanner, malformed, parseHead, type RequestHead } from "./head.ts";
 import { Incoming } from "./incoming.ts";
 import type { HttpLimits } from "./limits.ts";
-import { PerTurn } from "./per_turn.ts";
 import { errorBytes } from "./response_bytes.ts";
-import { TurnShare } from "./turn_share.ts";
+import { PerTurn, TurnShare } from "./turn_share.ts";
 
 const LF = 10;
 const CR = 13;
@@ -169,29 +168,28 @@ export class Connection implements BodyHolder {
    * @throws When the connection has failed, or the client reads nothing, or too slowly, for too long.
    */
   async write(bytes: Uint8Array): Promise<void> {
-    if (this.writes++ === 0) this.waitingSince = performance.now();
+    const { writeMs, writeBytesPerSecond } = this.limits;
+    let now = performance.now();
+    if (this.writes++ === 0) this.waitingSince = now;
     try {
-      for (let at = 0; at < bytes.length;) {
-        this.deadline = this.writeDeadline();
+      for (let at = 0;;) {
+        // The client has to read on: in any case something, and in the long run with the least rate.
+        const whole = Math.max(writeMs, this.written / writeBytesPerSecond * 1000);
+        this.deadline = Math.min(now + writeMs, this.waitingSince! + whole - this.waited);
         const count = await this.socket.write(at === 0 ? bytes : bytes.subarray(at));
+        now = performance.now();
         at += count;
         this.written += count;
+        if (at === bytes.length) break;
       }
       if (--this.writes > 0) return;
-      this.waited += performance.now() - this.waitingSince!;
+      this.waited += now - this.waitingSince!;
       this.waitingSince = undefined;
       this.deadline = this.phase === "body" ? this.since + this.limits.bodyMs : Infinity;
     } catch (error) {
       this.close();
       throw error;
     }
-  }
-
-  /** Until when the client has to read on: in any case something, and in the long run with the least rate. */
-  private writeDeadline(): number {
-    const { writeMs, writeBytesPerSecond } = this.limits;
-    const whole = Math.max(writeMs, this.written / writeBytesPerSecond * 1000);
-    return Math.min(performance.now() + writeMs, this.waitingSince! + whole - this.waited);
   }
 
   /** Reads a request and answers it; false when it was the last. */
@@ -227,16 +225,16 @@ export class Connection implements BodyHolder {
     const { incoming } = this;
     const scanner = new HeadScanner();
     for (;;) {
-      // Empty lines in front of a request are passed over (RFC 9112, 2.2).
-      while (this.phase === "idle" && incoming.bytes[0] === CR && incoming.bytes[1] === LF) {
-        incoming.take(2);
+      if (this.phase === "idle") {
+        // Empty lines in front of a request are passed over (RFC 9112, 2.2).
+        while (incoming.bytes[0] === CR && incoming.bytes[1] === LF) incoming.take(2);
+        // A line's end may come in two pieces.
+        if (incoming.bytes.length === 1 && incoming.bytes[0] === CR) {
+          if (await incoming.more()) continue;
+          return undefined;
+        }
+        if (incoming.bytes.length > 0) this.enter("head", this.limits.headMs);
       }
-      // A line's end may come in two pieces.
-      if (this.phase === "idle" && incoming.length === 1 && incoming.bytes[0] === CR) {
-        if (await incoming.more()) continue;
-        return undefined;
-      }
-      if (this.phase === "idle" && incoming.length > 0) this.enter("head", this.limits.headMs);
       const length = scanner.scan(incoming.bytes);
       if (length !== undefined) {
         const turn = begun.take();
@@ -248,7 +246,7 @@ export class Connection implements BodyHolder {
         return head;
       }
       if (!await incoming.more()) {
-        if (incoming.length === 0) return undefined;
+        if (incoming.bytes.length === 0) return undefined;
         throw malformed("The connection ended inside the request's head.");
       }
     }

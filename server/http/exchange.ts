@@ -1,15 +1,14 @@
 import { toHttpError } from "../errors.ts";
 import { writeRepeatedly } from "./half_close.ts";
 import type { RequestHead } from "./head.ts";
-import type { Incoming } from "./incoming.ts";
+import { type Incoming, RequestBody } from "./incoming.ts";
 import type { HttpLimits } from "./limits.ts";
-import { type Piece, type Pieces, piecesOf, streamOf } from "./pieces.ts";
-import { RequestBody } from "./request_body.ts";
 import {
   chunked,
   CONTINUE,
   joined,
   LAST_CHUNK,
+  type Piece,
   responseHead,
   wholeResponse,
 } from "./response_bytes.ts";
@@ -24,6 +23,52 @@ export interface Client {
    * something is written to it, which for a stream is the handler's task.
    */
   readonly halfClosed: AbortSignal;
+}
+
+/** A body in pieces, made when those before have been taken. */
+export interface Pieces {
+  /**
+   * The next pieces, those that are there together; undefined at the end. They are asked for when the last ones have come.
+   *
+   * @throws What the body fails with.
+   */
+  next(): Promise<readonly Piece[] | undefined>;
+  /** Nobody wants more. Whoever waits for a piece is told that there is none. */
+  cancel(): void;
+}
+
+/** Streams, and the pieces that they are made of. */
+const made = new WeakMap<ReadableStream<Piece>, Pieces>();
+
+/**
+ * Pieces as the body of a request or an answer. The server itself takes them by {@link piecesOf}: a stream's own
+ * bookkeeping costs as much as all the rest that is done for a token's event.
+ */
+export function streamOf(pieces: Pieces): ReadableStream<Piece> {
+  const stream = new ReadableStream<Piece>({
+    async pull(controller) {
+      const next = await pieces.next();
+      if (next === undefined) return controller.close();
+      for (const piece of next) controller.enqueue(piece);
+    },
+    cancel: () => pieces.cancel(),
+  }, { highWaterMark: 0 });
+  made.set(stream, pieces);
+  return stream;
+}
+
+/** The pieces of a body of which nobody has read anything, whoever has made it. */
+export function piecesOf(stream: ReadableStream<Piece>): Pieces {
+  const pieces = stream.locked ? undefined : made.get(stream);
+  if (pieces !== undefined) return pieces;
+  const reader = stream.getReader();
+  return {
+    next: async () => {
+      const { value } = await reader.read();
+      return value && [value];
+    },
+    cancel: () => void reader.cancel().catch(() => {}),
+  };
 }
 
 /** The content types of answers that are written as they come. */
@@ -59,9 +104,13 @@ export interface ExchangeConnection {
 
 /** A request and its answer. */
 export class Exchange implements Client {
+  readonly signal: AbortSignal;
+  readonly halfClosed: AbortSignal;
   private readonly end = new AbortController();
   private readonly clientEnd = new AbortController();
   private readonly body: RequestBody;
+  /** Whether the connection holds pieces of it. */
+  private holds = false;
   private events?: Pieces;
   /** Ends the signs of life. */
   private stopSigns?: () => void;
@@ -72,15 +121,9 @@ export class Exchange implements Client {
     private readonly head: RequestHead,
     private readonly handler: HttpHandler,
   ) {
+    this.signal = this.end.signal;
+    this.halfClosed = this.clientEnd.signal;
     this.body = new RequestBody(connection.incoming, head.framing);
-  }
-
-  get signal(): AbortSignal {
-    return this.end.signal;
-  }
-
-  get halfClosed(): AbortSignal {
-    return this.clientEnd.signal;
   }
 
   /**
@@ -98,15 +141,15 @@ export class Exchange implements Client {
       this.answered = true;
       this.stopSigns?.();
       const { incoming } = connection;
-      const close = !body.skip() || !head.keepAlive || connection.ending ||
-        (incoming.ended && incoming.length === 0) ||
+      const close = !(body.complete || body.skip()) || !head.keepAlive || connection.ending ||
+        (incoming.ended && incoming.bytes.length === 0) ||
         response.headers.get("connection") === "close";
       await this.write(response, close);
       // The server may have begun to end since.
       return !close && !connection.ending;
     } finally {
       this.stopSigns?.();
-      connection.releaseBody();
+      if (this.holds) connection.releaseBody();
     }
   }
 
@@ -156,11 +199,14 @@ export class Exchange implements Client {
     let held = this.head.expectsContinue;
     const next = async (): Promise<readonly Piece[] | undefined> => {
       if (body.complete) return undefined;
-      if (held && connection.incoming.length === 0) await connection.write(CONTINUE);
+      if (held && connection.incoming.bytes.length === 0) await connection.write(CONTINUE);
       held = false;
       const piece = await body.read();
       if (piece !== undefined) {
-        connection.holdBody(piece.length);
+        if (!body.complete) {
+          this.holds = true;
+          connection.holdBody(piece.length);
+        }
         const turn = connection.turns.take(piece.length);
         if (turn !== undefined) await turn;
       }
@@ -177,7 +223,8 @@ export class Exchange implements Client {
   }
 
   private bodyComplete(): void {
-    this.connection.releaseBody();
+    if (this.holds) this.connection.releaseBody();
+    this.holds = false;
     // A handler that did not wait for it has answered, and the connection may have gone on.
     if (this.answered) return;
     this.connection.enter("answering", Infinity);

@@ -1,9 +1,9 @@
 import { assertEquals, assertMatch } from "@std/assert";
-import { Exchange, type ExchangeConnection } from "./exchange.ts";
+import { Exchange, type ExchangeConnection, streamOf } from "./exchange.ts";
 import { parseHead } from "./head.ts";
 import { Incoming } from "./incoming.ts";
 import { defaultLimits } from "./limits.ts";
-import { type Piece, streamOf } from "./pieces.ts";
+import type { Piece } from "./response_bytes.ts";
 import { TurnShare } from "./turn_share.ts";
 
 const piece = (text: string): Piece => new TextEncoder().encode(text);

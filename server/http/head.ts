@@ -73,51 +73,57 @@ const MAX_TARGET = 8192;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const HOST = /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._~-]+)(:\d{0,5})?$/;
+/** A list that has the element "close". */
+const CLOSE = /(?:^|,)[\t ]*close[\t ]*(?:,|$)/i;
 
 /**
  * Reads a head.
  *
  * @param bytes The head as {@link HeadScanner} found it, at most {@link MAX_HEAD_BYTES} long.
  * @throws {HttpError} 400 for what is no HTTP/1.1, or could be understood in two ways; 414 for a target too
- * long; 421 for one of https; 431 for too many headers; 501 for a method or a transfer coding that is not known; 505 for another version.
+ * long; 417 for an expectation that is not known; 421 for a target of https; 431 for too many headers; 501 for a method or
+ * a transfer coding that is not known; 505 for another version.
  */
 export function parseHead(bytes: Uint8Array): RequestHead {
   const [requestLine, ...lines] = characters(bytes.subarray(0, -4)).split("\r\n");
-  const { method, target, minor } = parseRequestLine(requestLine);
-  const headers = parseHeaders(lines);
-  const host = hostOf(headers, minor);
-  return {
-    method,
-    url: urlOf(method, target, host),
-    minor,
-    headers,
-    framing: framingOf(headers, minor),
-    keepAlive: minor === 1 && !hasToken(headers.get("connection"), "close"),
-    expectsContinue: expectsContinue(headers, minor),
-  };
-}
-
-function parseRequestLine(line: string): { method: string; target: string; minor: 0 | 1 } {
-  const match = REQUEST_LINE.exec(line);
+  const match = REQUEST_LINE.exec(requestLine);
   if (match === null) {
     throw malformed(
-      `The request's first line is ${shown(line)}; a method, a path and HTTP/1.1 were expected.`,
+      `The request's first line is ${
+        shown(requestLine)
+      }; a method, a path and HTTP/1.1 were expected.`,
     );
   }
-  const [, method, target, major, minor] = match;
+  const [, method, target, major, version] = match;
   if (target.length > MAX_TARGET) throw targetTooLong();
-  if (major !== "1" || (minor !== "0" && minor !== "1")) {
+  if (major !== "1" || (version !== "0" && version !== "1")) {
     throw new HttpError(
       505,
       "http_version",
-      `The request is of HTTP/${major}.${minor}; this server speaks HTTP/1.1.`,
+      `The request is of HTTP/${major}.${version}; this server speaks HTTP/1.1.`,
     );
   }
   // The platform's Request takes none of them.
   if (method === "CONNECT" || method === "TRACE" || method === "TRACK") {
     throw new HttpError(501, "method_unknown", `This server knows no ${method}.`);
   }
-  return { method, target, minor: minor === "0" ? 0 : 1 };
+  const minor = version === "0" ? 0 : 1;
+  const headers = parseHeaders(lines);
+  const host = headers.get("host") ?? (minor === 0 ? "localhost" : undefined);
+  if (host === undefined) {
+    throw malformed("The request has no Host header, which HTTP/1.1 wants.");
+  }
+  if (!HOST.test(host)) throw malformed(`The Host header is ${shown(host)}, which is no host.`);
+  const expect = minor === 0 ? undefined : headers.get("expect");
+  return {
+    method,
+    url: urlOf(method, target, host),
+    minor,
+    headers,
+    framing: framingOf(headers, minor),
+    keepAlive: minor === 1 && !CLOSE.test(headers.get("connection") ?? ""),
+    expectsContinue: expect !== undefined && isContinue(expect),
+  };
 }
 
 function parseHeaders(lines: readonly string[]): Map<string, string> {
@@ -154,13 +160,18 @@ export function parseField(line: string): { name: string; value: string } {
       `A header's line is ${shown(line)}; a name, a colon and a value were expected.`,
     );
   }
-  const value = trimBlanks(line, colon + 1);
+  // Not `trim`, for which other characters are blank too.
+  let from = colon + 1;
+  let end = line.length;
+  while (line[from] === " " || line[from] === "\t") from++;
+  while (end > from && (line[end - 1] === " " || line[end - 1] === "\t")) end--;
+  const value = line.slice(from, end);
   if (!VALUE.test(value)) throw malformed(`The header ${name} has a control character.`);
   return { name, value };
 }
 
 /** A text with a character for each byte. (TextDecoder's "latin1" is another encoding.) */
-function characters(bytes: Uint8Array): string {
+export function characters(bytes: Uint8Array): string {
   // Spreading the bytes would do the same at three times the cost.
   return String.fromCharCode.apply(null, bytes as unknown as number[]);
 }
@@ -174,39 +185,25 @@ const SINGLE: ReadonlySet<string> = new Set([
   "authorization",
 ]);
 
-/** The rest of a line from a place on, without the blanks around it. */
-function trimBlanks(line: string, from: number): string {
-  const isBlank = (at: number) => line[at] === " " || line[at] === "\t";
-  let end = line.length;
-  while (from < end && isBlank(from)) from++;
-  while (end > from && isBlank(end - 1)) end--;
-  return line.slice(from, end);
-}
-
-/** Whether a header that is a list has an element. */
-function hasToken(list: string | undefined, token: string): boolean {
-  if (list === undefined) return false;
-  return list.toLowerCase().split(",").some((one) => trimBlanks(one, 0) === token);
-}
-
-function hostOf(headers: ReadonlyMap<string, string>, minor: 0 | 1): string {
-  const host = headers.get("host");
-  if (host === undefined) {
-    if (minor === 0) return "localhost";
-    throw malformed("The request has no Host header, which HTTP/1.1 wants.");
-  }
-  if (!HOST.test(host)) throw malformed(`The Host header is ${shown(host)}, which is no host.`);
-  return host;
-}
-
 /**
  * The URL of a target: a path, a whole URL as a proxy's client sends it, or `*`, which means the server and which
  * the root stands for.
  */
 function urlOf(method: string, target: string, host: string): string {
   if (target === "*" && method === "OPTIONS") return `http://${host}/`;
-  const url = target.startsWith("/") ? `http://${host}${target}` : target;
-  const [, scheme, authority] = /^(https?):\/\/([^/?#]*)/i.exec(url) ?? [];
+  const isPath = target.startsWith("/");
+  const url = isPath ? `http://${host}${target}` : target;
+  if ((!isPath && !isOf(host, url)) || url.includes("#") || !URL.canParse(url)) {
+    throw malformed(
+      `The request's target is ${shown(target)}; a path that begins with / was expected.`,
+    );
+  }
+  return url;
+}
+
+/** Whether a target that is no path is a URL of the host. */
+function isOf(host: string, target: string): boolean {
+  const [, scheme, authority] = /^(https?):\/\/([^/?#]*)/i.exec(target) ?? [];
   if (scheme?.toLowerCase() === "https") {
     throw new HttpError(
       421,
@@ -216,15 +213,7 @@ function urlOf(method: string, target: string, host: string): string {
       }, and this connection is not encrypted. Ask for a path, or for http://.`,
     );
   }
-  if (
-    authority === undefined || originOf(authority) !== originOf(host) || url.includes("#") ||
-    !URL.canParse(url)
-  ) {
-    throw malformed(
-      `The request's target is ${shown(target)}; a path that begins with / was expected.`,
-    );
-  }
-  return url;
+  return authority !== undefined && originOf(authority) === originOf(host);
 }
 
 /** A host and its port in the one spelling that all spellings of them have. */
@@ -258,9 +247,7 @@ function framingOf(headers: ReadonlyMap<string, string>, minor: 0 | 1): BodyFram
   return { kind: "length", bytes: Number(length) };
 }
 
-function expectsContinue(headers: ReadonlyMap<string, string>, minor: 0 | 1): boolean {
-  const expect = headers.get("expect");
-  if (expect === undefined || minor === 0) return false;
+function isContinue(expect: string): true {
   if (expect.toLowerCase() === "100-continue") return true;
   throw new HttpError(
     417,

@@ -4,7 +4,7 @@ import { BodyMemory } from "./body_memory.ts";
 import { Connection } from "./connection.ts";
 import type { HttpHandler, Phase } from "./exchange.ts";
 import type { HttpLimits } from "./limits.ts";
-import { PerTurn } from "./per_turn.ts";
+import { PerTurn } from "./turn_share.ts";
 
 /** Connections over the limit that are told so at the same time; the first of more is closed. */
 const MAX_REFUSED = 16;

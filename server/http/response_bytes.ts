@@ -27,6 +27,15 @@ const REASONS: Record<number, string> = {
   505: "HTTP Version Not Supported",
 };
 
+const LF = 10;
+const CR = 13;
+
+/** The most that a chunk has in addition to its data: a size of eight digits, two ends of lines. */
+const MOST_CHUNK_BYTES = 12;
+
+/** A piece of a body; it has some bytes. */
+export type Piece = Uint8Array<ArrayBuffer>;
+
 const ENCODER = new TextEncoder();
 
 /** Tells a client to send the body that it holds back, or that its answer still is on its way. */
@@ -92,9 +101,11 @@ const OWN: ReadonlySet<string> = new Set([
 ]);
 
 /** Pieces as one. */
-export function joined(pieces: readonly Uint8Array[]): Uint8Array {
+export function joined(pieces: readonly Piece[]): Piece {
   if (pieces.length === 1) return pieces[0];
-  const all = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let length = 0;
+  for (const piece of pieces) length += piece.length;
+  const all = new Uint8Array(length);
   let at = 0;
   for (const piece of pieces) {
     all.set(piece, at);
@@ -104,25 +115,22 @@ export function joined(pieces: readonly Uint8Array[]): Uint8Array {
 }
 
 /** Pieces of a chunked body, a chunk each; none of no bytes, which would be the body's end. */
-export function chunked(pieces: readonly Uint8Array[]): Uint8Array {
-  const sizes = pieces.map(({ length }) => length.toString(16));
-  let length = 0;
-  for (let i = 0; i < pieces.length; i++) length += sizes[i].length + pieces[i].length + 4;
-  const chunks = new Uint8Array(length);
+export function chunked(pieces: readonly Piece[]): Piece {
+  let most = 0;
+  for (const piece of pieces) most += piece.length + MOST_CHUNK_BYTES;
+  const chunks = new Uint8Array(most);
   let at = 0;
-  const endLine = () => {
-    chunks[at++] = 13;
-    chunks[at++] = 10;
-  };
-  for (let i = 0; i < pieces.length; i++) {
-    const size = sizes[i];
+  for (const piece of pieces) {
+    const size = piece.length.toString(16);
     for (let digit = 0; digit < size.length; digit++) chunks[at++] = size.charCodeAt(digit);
-    endLine();
-    chunks.set(pieces[i], at);
-    at += pieces[i].length;
-    endLine();
+    chunks[at++] = CR;
+    chunks[at++] = LF;
+    chunks.set(piece, at);
+    at += piece.length;
+    chunks[at++] = CR;
+    chunks[at++] = LF;
   }
-  return chunks;
+  return chunks.subarray(0, at);
 }
 
 /** The end of a chunked body. */

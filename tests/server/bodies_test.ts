@@ -3,8 +3,7 @@ import { setImmediate } from "node:timers";
 import { MOST_LEVELS } from "../../engine/json/parse_json.ts";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { readJson } from "../../server/request/body.ts";
-import { Incoming } from "../../server/http/incoming.ts";
-import { RequestBody } from "../../server/http/request_body.ts";
+import { Incoming, RequestBody } from "../../server/http/incoming.ts";
 import { readError, sendRaw, startServer } from "../fixtures/server_fixture.ts";
 
 Deno.test("a body that is not JSON is answered with 400 and the place", async () => {

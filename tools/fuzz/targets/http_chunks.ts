@@ -1,6 +1,5 @@
 import { HttpError } from "../../../server/errors.ts";
-import { Incoming } from "../../../server/http/incoming.ts";
-import { RequestBody } from "../../../server/http/request_body.ts";
+import { Incoming, RequestBody } from "../../../server/http/incoming.ts";
 import type { FuzzTarget } from "../target.ts";
 
 const SEEDS = [
@@ -60,7 +59,7 @@ async function read(input: Uint8Array, packet: number): Promise<Outcome> {
       text += String.fromCharCode(...piece);
     }
     while (await incoming.more());
-    return { body: text, left: incoming.length };
+    return { body: text, left: incoming.bytes.length };
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;
     return "refused";
