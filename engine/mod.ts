@@ -62,10 +62,13 @@ export { architectureNames, architectureOf, type ModelShape } from "./models/mod
 export type { StepReport } from "./scheduler/mod.ts";
 export {
   checkRange,
+  NAMED_PARAMETERS,
+  type NamedParameter,
   type Range,
   SAMPLING_DEFAULTS,
-  SAMPLING_RANGES,
+  SAMPLING_PARAMETERS,
   type SamplingParameters,
+  type Separated,
   type Steering,
   validateSampling,
 } from "./sampling/mod.ts";

@@ -69,6 +69,8 @@ export const LONG_TEXT = 16_384;
 
 /** Checks requests and turns them into plans of what is generated. */
 export class RequestChecker {
+  /** How tokens are sampled where a request does not say. */
+  private readonly sampling: SamplingParameters;
   private readonly longestToken: LongestToken;
   private readonly constraints: Constraints;
 
@@ -86,9 +88,10 @@ export class RequestChecker {
     private readonly contextTokens: number,
     private readonly mostContextTokens: number,
     private readonly trainedTokens: number,
-    private readonly samplingDefaults: Partial<SamplingParameters> = {},
+    samplingDefaults: Partial<SamplingParameters> = {},
     private readonly stopDefaults: readonly string[] = [],
   ) {
+    this.sampling = validateSampling(samplingDefaults, vocabSize);
     this.longestToken = new LongestToken(tokenizer);
     this.constraints = new Constraints(tokenizer, vocabSize);
   }
@@ -151,11 +154,9 @@ export class RequestChecker {
   ): GenerationPlan {
     const { topLogprobs } = request;
     const stop = request.stop?.length ? request.stop : this.stopDefaults;
-    const sampling = validateSampling(
-      request.sampling ?? {},
-      this.vocabSize,
-      this.samplingDefaults,
-    );
+    const sampling = request.sampling === undefined
+      ? this.sampling
+      : validateSampling(request.sampling, this.vocabSize, this.sampling);
     if (topLogprobs !== undefined) {
       checkRange("logprobs", topLogprobs, { min: 0, max: MAX_TOP_LOGPROBS, integer: true });
     }

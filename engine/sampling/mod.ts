@@ -5,14 +5,17 @@
  */
 export { modelSamplingDefaults } from "./model_defaults.ts";
 export {
-  checkRange,
+  NAMED_PARAMETERS,
+  type NamedParameter,
   type NumericParameter,
   type Range,
   SAMPLING_DEFAULTS,
-  SAMPLING_RANGES,
+  SAMPLING_PARAMETERS,
+  type SamplingParameter,
   type SamplingParameters,
-  SEED_LIMIT,
-  validateSampling,
+  type Separated,
+  separated,
 } from "./parameters.ts";
 export { SequenceSampling, type SequenceSamplingOptions } from "./sequence_sampling.ts";
 export type { AllowedTokens, Steering } from "./steering.ts";
+export { checkRange, SEED_LIMIT, validateSampling } from "./validation.ts";

@@ -1,21 +1,7 @@
 import { M40Error } from "../errors.ts";
 import type { Metadata } from "../gguf/mod.ts";
-import { type NumericParameter, type SamplingParameters, validateSampling } from "./parameters.ts";
-
-/** The keys that a GGUF file has for them, after `general.sampling.`. */
-const KEYS: Readonly<Record<string, NumericParameter>> = {
-  temp: "temperature",
-  top_k: "topK",
-  top_p: "topP",
-  min_p: "minP",
-  xtc_probability: "xtcProbability",
-  xtc_threshold: "xtcThreshold",
-  penalty_last_n: "repeatLastN",
-  penalty_repeat: "repetitionPenalty",
-  mirostat: "mirostat",
-  mirostat_tau: "mirostatTau",
-  mirostat_eta: "mirostatEta",
-};
+import { NAMED_PARAMETERS, type SamplingParameter, type SamplingParameters } from "./parameters.ts";
+import { validateSampling } from "./validation.ts";
 
 const PREFIX = "general.sampling.";
 
@@ -29,10 +15,10 @@ export function modelSamplingDefaults(
   metadata: Metadata,
   warn: (warning: string) => void = () => {},
 ): Partial<SamplingParameters> {
-  const defaults: { -readonly [Name in NumericParameter]?: number } = {};
+  const defaults: { [Name in SamplingParameter]?: number } = {};
   for (const key of metadata.keys()) {
     if (!key.startsWith(PREFIX)) continue;
-    const name = KEYS[key.slice(PREFIX.length)];
+    const name = NAMED_PARAMETERS.find(({ gguf }) => gguf && PREFIX + gguf === key)?.name;
     if (name === undefined) {
       warn(`the model's ${key.slice(0, 80)} is not known, and not used`);
       continue;
@@ -48,5 +34,5 @@ export function modelSamplingDefaults(
       warn(`the model's ${key} is not used: ${error.message}`);
     }
   }
-  return defaults;
+  return defaults as Partial<SamplingParameters>;
 }

@@ -1,107 +1,4 @@
 import { MAX_TOKEN_BIASES } from "../device/mod.ts";
-import { M40Error } from "../errors.ts";
-
-/** How tokens are sampled from a model's logits; see m40_sampling for the order in which these act. */
-export interface SamplingParameters {
-  /** Divides the logits; 0 always takes the likeliest token. */
-  readonly temperature: number;
-  /** Only this many of the likeliest tokens; 0 and -1 are no limit. */
-  readonly topK: number;
-  /**
-   * Only the likeliest tokens whose probabilities reach this sum; 0 is the likeliest token alone. The
-   * device gets the smallest positive float for it ({@link LEAST_TOP_P}), as it wants more than 0.
-   */
-  readonly topP: number;
-  /** Only tokens at least this times as likely as the likeliest. */
-  readonly minP: number;
-  /**
-   * Only tokens whose surprise is nearest to the one expected, until their probabilities reach this sum
-   * (locally typical sampling, Meister et al. 2022); 1 keeps all.
-   */
-  readonly typicalP: number;
-  /** Divides the positive and multiplies the negative logits of tokens in the prompt and the output. */
-  readonly repetitionPenalty: number;
-  /** Subtracted from a token's logit for each time that the output has it. */
-  readonly frequencyPenalty: number;
-  /** Subtracted from the logits of tokens that the output has. */
-  readonly presencePenalty: number;
-  /** How many of the last tokens, prompt and output, these three look at; -1 is all, 0 none. */
-  readonly repeatLastN: number;
-  /**
-   * Above 0, tokens that would extend an earlier repetition lose logits, the more the longer it is ("don't repeat
-   * yourself"): see {@link DryPenalties}.
-   */
-  readonly dryMultiplier: number;
-  /** How fast that grows with each token of the repetition. */
-  readonly dryBase: number;
-  /** A repetition of fewer tokens costs nothing. */
-  readonly dryAllowedLength: number;
-  /** How many of the last tokens are looked through for repetitions; -1 is all, 0 none. */
-  readonly dryPenaltyLastN: number;
-  /** No repetition extends beyond a position where one of these texts ends. */
-  readonly drySequenceBreakers: readonly string[];
-  /** How often the likeliest tokens are left out, but the least likely of those above {@link xtcThreshold}. */
-  readonly xtcProbability: number;
-  /** From which probability on a token counts as one of the likeliest; above 0.5 there are no two of them. */
-  readonly xtcThreshold: number;
-  /** 2: what is too surprising is cut so that surprise stays near {@link mirostatTau} (Basu et al. 2021). */
-  readonly mirostat: number;
-  /** The surprise that is wanted, in bits. */
-  readonly mirostatTau: number;
-  /** How fast the cut follows the surprise. */
-  readonly mirostatEta: number;
-  /** Above 0, the temperature is so much below or above what it is set to: with no doubt, and in most. */
-  readonly dynatempRange: number;
-  /** Above 1, it takes more doubt for a high temperature. */
-  readonly dynatempExponent: number;
-  /** Whether the answer goes on where the model would end it. */
-  readonly ignoreEos: boolean;
-  /** The answer does not end before it has so many tokens; stop strings end it nevertheless. */
-  readonly minTokens: number;
-  /** Added to the logits of these tokens. */
-  readonly logitBias: ReadonlyMap<number, number>;
-  /**
-   * An integer from -2^64 to 2^64, of which the low 64 bits count; the same seed samples the same tokens.
-   * Beyond 2^53 a number has not all of them, a bigint has. Absent: a new one for each request.
-   */
-  readonly seed?: number | bigint;
-  /** Which of the seed's random streams is sampled from; no two streams of any seeds are alike. */
-  readonly stream: number;
-}
-
-/** What a top_p or typical_p of 0 becomes: the smallest normal float32, which no device takes for 0. */
-export const LEAST_TOP_P: number = 2 ** -126;
-/** How far a seed may be from 0. */
-export const SEED_LIMIT: bigint = 2n ** 64n;
-
-/** What holds where a request does not say. */
-export const SAMPLING_DEFAULTS: SamplingParameters = {
-  temperature: 1,
-  topK: 0,
-  topP: 1,
-  minP: 0,
-  typicalP: 1,
-  repetitionPenalty: 1,
-  frequencyPenalty: 0,
-  presencePenalty: 0,
-  repeatLastN: -1,
-  dryMultiplier: 0,
-  dryBase: 1.75,
-  dryAllowedLength: 2,
-  dryPenaltyLastN: -1,
-  drySequenceBreakers: ["\n", ":", '"', "*"],
-  xtcProbability: 0,
-  xtcThreshold: 0.1,
-  mirostat: 0,
-  mirostatTau: 5,
-  mirostatEta: 0.1,
-  dynatempRange: 0,
-  dynatempExponent: 1,
-  ignoreEos: false,
-  minTokens: 0,
-  logitBias: new Map(),
-  stream: 0,
-};
 
 /** The range of a number: `min` to `max`, both included unless `above` excludes `min`. */
 export interface Range {
@@ -112,167 +9,307 @@ export interface Range {
   readonly integer?: boolean;
 }
 
-/** The ranges of the parameters, by their names in requests. */
-export const SAMPLING_RANGES = {
-  // From some 50 on every token is as likely; frontends for role play send up to 5 with min-p.
-  temperature: { min: 0, max: 100 },
-  top_k: { min: -1, max: 1_000_000, integer: true },
-  top_p: { min: 0, max: 1 },
-  min_p: { min: 0, max: 1 },
-  typical_p: { min: 0, max: 1 },
-  repetition_penalty: { min: 0, max: 10, above: true },
-  frequency_penalty: { min: -2, max: 2 },
-  presence_penalty: { min: -2, max: 2 },
-  repeat_last_n: { min: -1, max: 2 ** 31 - 1, integer: true },
-  dry_multiplier: { min: 0, max: 100 },
-  dry_base: { min: 1, max: 100 },
-  dry_allowed_length: { min: 1, max: 2 ** 31 - 1, integer: true },
-  dry_penalty_last_n: { min: -1, max: 2 ** 31 - 1, integer: true },
-  xtc_probability: { min: 0, max: 1 },
-  xtc_threshold: { min: 0, max: 1 },
-  mirostat: { min: 0, max: 2, integer: true },
-  mirostat_tau: { min: 0, max: 100 },
-  mirostat_eta: { min: 0, max: 1 },
-  dynatemp_range: { min: 0, max: 100 },
-  dynatemp_exponent: { min: 0, max: 10, above: true },
-  logit_bias: { min: -100, max: 100 },
-  stream: { min: 0, max: 2 ** 32 - 1, integer: true },
-  min_tokens: { min: 0, max: 2 ** 31 - 1, integer: true },
-} as const satisfies Record<string, Range>;
+/** The types of parameters, and what their values are. */
+interface Values {
+  number: number;
+  boolean: boolean;
+  texts: readonly string[];
+  biases: ReadonlyMap<number, number>;
+  seed: number | bigint;
+}
 
-/** Names of the parameters that are numbers, as requests have them. */
-const NUMBERS = {
-  temperature: "temperature",
-  topK: "top_k",
-  topP: "top_p",
-  minP: "min_p",
-  typicalP: "typical_p",
-  repetitionPenalty: "repetition_penalty",
-  frequencyPenalty: "frequency_penalty",
-  presencePenalty: "presence_penalty",
-  repeatLastN: "repeat_last_n",
-  dryMultiplier: "dry_multiplier",
-  dryBase: "dry_base",
-  dryAllowedLength: "dry_allowed_length",
-  dryPenaltyLastN: "dry_penalty_last_n",
-  xtcProbability: "xtc_probability",
-  xtcThreshold: "xtc_threshold",
-  mirostat: "mirostat",
-  mirostatTau: "mirostat_tau",
-  mirostatEta: "mirostat_eta",
-  dynatempRange: "dynatemp_range",
-  dynatempExponent: "dynatemp_exponent",
-  minTokens: "min_tokens",
-  stream: "stream",
-} as const satisfies Partial<Record<keyof SamplingParameters, keyof typeof SAMPLING_RANGES>>;
+/** A parameter, declared: what it may be, what it is where nothing says otherwise, and its names. */
+interface Declared<T extends keyof Values = keyof Values> extends Partial<Range> {
+  readonly type: T;
+  /** Absent: a new one for each request. */
+  readonly default?: Values[T];
+  /** One or two sentences, for the API's documentation and for help: other parameters by their names in requests. */
+  readonly description: string;
+  /** The only values of its range that there are. */
+  readonly choices?: readonly number[];
+  /** The name that Ollama and llama.cpp have for it. */
+  readonly alias?: string;
+  /** Its flag on the command line, where that is not its name with dashes; null: it has none. */
+  readonly flag?: string | null;
+  /** Whether requests cannot name it. */
+  readonly internal?: true;
+  /** What a GGUF file has for it, after `general.sampling.`. */
+  readonly gguf?: string;
+}
+
+const MOST = 2 ** 31 - 1;
+
+/**
+ * Every parameter that says how tokens are sampled from a model's logits, in no order that matters to sampling: see
+ * m40_sampling for the order in which they act. What a request may say, its documentation, the options of the command
+ * line, the keys of models' files and the checks follow from this table. Names in requests are those here with
+ * underscores: `top_k`.
+ */
+export const SAMPLING_PARAMETERS = {
+  temperature: {
+    type: "number",
+    min: 0,
+    // From some 50 on every token is as likely; frontends for role play send up to 5 with min-p.
+    max: 100,
+    default: 1,
+    description: "Divides the logits; 0 always takes the likeliest token.",
+    gguf: "temp",
+  },
+  topP: {
+    type: "number",
+    min: 0,
+    max: 1,
+    default: 1,
+    description:
+      "Only the likeliest tokens that reach this probability together; 0 is the likeliest alone.",
+    gguf: "top_p",
+  },
+  topK: {
+    type: "number",
+    min: -1,
+    max: 1_000_000,
+    integer: true,
+    default: 0,
+    description: "Only so many of the likeliest tokens; 0 and -1 are no limit.",
+    gguf: "top_k",
+  },
+  minP: {
+    type: "number",
+    min: 0,
+    max: 1,
+    default: 0,
+    description: "Only tokens at least this times as likely as the likeliest.",
+    gguf: "min_p",
+  },
+  /** Locally typical sampling, Meister et al. 2022. */
+  typicalP: {
+    type: "number",
+    min: 0,
+    max: 1,
+    default: 1,
+    description:
+      "Only the tokens with the surprise nearest to the expected one that reach this probability together; 1 is " +
+      "all.",
+  },
+  repetitionPenalty: {
+    type: "number",
+    min: 0,
+    above: true,
+    max: 10,
+    default: 1,
+    description:
+      "Divides the positive and multiplies the negative logits of tokens that were there.",
+    alias: "repeat_penalty",
+    gguf: "penalty_repeat",
+  },
+  frequencyPenalty: {
+    type: "number",
+    min: -2,
+    max: 2,
+    default: 0,
+    description: "Subtracted from a token's logit for each time that it was sampled.",
+  },
+  presencePenalty: {
+    type: "number",
+    min: -2,
+    max: 2,
+    default: 0,
+    description: "Subtracted from the logits of tokens that were sampled.",
+  },
+  repeatLastN: {
+    type: "number",
+    min: -1,
+    max: MOST,
+    integer: true,
+    default: -1,
+    description:
+      "How many of the last tokens, prompt and output, these three penalties look at; -1 is all, 0 none.",
+    gguf: "penalty_last_n",
+  },
+  /** "Don't repeat yourself": see DryPenalties. */
+  dryMultiplier: {
+    type: "number",
+    min: 0,
+    max: 100,
+    default: 0,
+    description:
+      "Above 0, tokens that would go on with a repetition lose logits (DRY): this, times dry_base for each token " +
+      "of the repetition beyond dry_allowed_length.",
+  },
+  dryBase: {
+    type: "number",
+    min: 1,
+    max: 100,
+    default: 1.75,
+    description: "How fast that grows with the repetition's length.",
+  },
+  dryAllowedLength: {
+    type: "number",
+    min: 1,
+    max: MOST,
+    integer: true,
+    default: 2,
+    description: "A repetition of fewer tokens costs nothing.",
+  },
+  dryPenaltyLastN: {
+    type: "number",
+    min: -1,
+    max: MOST,
+    integer: true,
+    default: -1,
+    description:
+      "How many of the last tokens are looked through for repetitions; -1 is all, 0 none.",
+  },
+  drySequenceBreakers: {
+    type: "texts",
+    default: ["\n", ":", '"', "*"],
+    description: 'Texts over which no repetition goes; default "\\n", ":", "\\"" and "*".',
+    flag: "dry-sequence-breaker",
+  },
+  xtcProbability: {
+    type: "number",
+    min: 0,
+    max: 1,
+    default: 0,
+    description:
+      "How often the likeliest tokens are left out, but the least likely of those above xtc_threshold (XTC).",
+    gguf: "xtc_probability",
+  },
+  /** Above 0.5 there are no two of them. */
+  xtcThreshold: {
+    type: "number",
+    min: 0,
+    max: 1,
+    default: 0.1,
+    description: "From which probability on a token counts as one of the likeliest.",
+    gguf: "xtc_threshold",
+  },
+  /** Basu et al. 2021. */
+  mirostat: {
+    type: "number",
+    min: 0,
+    max: 2,
+    integer: true,
+    choices: [0, 2],
+    default: 0,
+    description:
+      "2: what is too surprising is cut so that surprise stays near mirostat_tau. 0: not. There is no 1.",
+    gguf: "mirostat",
+  },
+  mirostatTau: {
+    type: "number",
+    min: 0,
+    max: 100,
+    default: 5,
+    description: "The surprise that is wanted, in bits.",
+    gguf: "mirostat_tau",
+  },
+  mirostatEta: {
+    type: "number",
+    min: 0,
+    max: 1,
+    default: 0.1,
+    description: "How fast the cut follows the surprise.",
+    gguf: "mirostat_eta",
+  },
+  dynatempRange: {
+    type: "number",
+    min: 0,
+    max: 100,
+    default: 0,
+    description:
+      "Above 0, the temperature is so much less where the model has no doubt, and so much more where it has most.",
+  },
+  dynatempExponent: {
+    type: "number",
+    min: 0,
+    above: true,
+    max: 10,
+    default: 1,
+    description: "Above 1, it takes more doubt for a high temperature.",
+  },
+  ignoreEos: {
+    type: "boolean",
+    default: false,
+    description: "Whether the output goes on where the model would end it.",
+  },
+  minTokens: {
+    type: "number",
+    min: 0,
+    max: MOST,
+    integer: true,
+    default: 0,
+    description: "Tokens before which the model does not end the output; stop strings do.",
+  },
+  logitBias: {
+    type: "biases",
+    min: -100,
+    max: 100,
+    default: new Map<number, number>(),
+    description: `Token ids, and what is added to their logits; at most ${MAX_TOKEN_BIASES}.`,
+    flag: null,
+  },
+  /** Beyond 2^53 a number has not all of its bits, a bigint has. */
+  seed: {
+    type: "seed",
+    description:
+      "The same seed samples the same tokens: an integer from -2^64 to 2^64, of which the low 64 bits count.",
+  },
+  /** Which of the seed's random streams is sampled from; no two streams of any seeds are alike. */
+  stream: {
+    type: "number",
+    min: 0,
+    max: 2 ** 32 - 1,
+    integer: true,
+    default: 0,
+    description: "Which of the seed's random streams is sampled from.",
+    internal: true,
+  },
+} as const satisfies Record<string, Declared>;
+
+type Table = typeof SAMPLING_PARAMETERS;
+
+/** The name of a parameter. */
+export type SamplingParameter = keyof Table;
+
+/** How tokens are sampled. */
+export type SamplingParameters =
+  & { readonly [P in Exclude<SamplingParameter, "seed">]: Values[Table[P]["type"]] }
+  & { readonly seed?: Values["seed"] };
 
 /** A parameter that is a number. */
-export type NumericParameter = keyof typeof NUMBERS;
+export type NumericParameter = {
+  [P in SamplingParameter]: Table[P]["type"] extends "number" ? P : never;
+}[SamplingParameter];
 
-/** Sequence breakers that a request may have, and characters of each. */
-const MAX_BREAKERS = 32;
-const MAX_BREAKER_LENGTH = 64;
+/** A parameter's name in other letters: `topK` as `top_k`. */
+export type Separated<P extends string, Separator extends string> = P extends
+  `${infer Letter}${infer Rest}` ? `${Letter extends Lowercase<Letter> ? Letter
+    : `${Separator}${Lowercase<Letter>}`}${Separated<Rest, Separator>}`
+  : "";
 
-/**
- * Fills in absent parameters, checks the given ones, and converts them for the device: a topK of -1 becomes 0, a topP
- * or typicalP of 0 {@link LEAST_TOP_P}.
- *
- * @param vocabSize Tokens of the vocabulary, for the keys of the logit bias.
- * @param defaults What holds instead of {@link SAMPLING_DEFAULTS}; see {@link modelSamplingDefaults}.
- * @throws {M40Error} "invalid_request" naming the parameter, what was got and what was wanted.
- */
-export function validateSampling(
-  parameters: Partial<SamplingParameters>,
-  vocabSize: number,
-  defaults: Partial<SamplingParameters> = {},
-): SamplingParameters {
-  const given = Object.fromEntries(
-    Object.entries(parameters).filter(([, value]) => value !== undefined),
-  ) as Partial<SamplingParameters>;
-  const all = { ...SAMPLING_DEFAULTS, ...defaults, ...given };
-  for (const name of Object.keys(NUMBERS) as NumericParameter[]) checkNumber(name, all[name]);
-  if (all.seed !== undefined) checkSeed(all.seed);
-  checkBreakers(all.drySequenceBreakers);
-  checkBiases(all.logitBias, vocabSize);
-  return {
-    ...all,
-    topK: Math.max(all.topK, 0),
-    topP: Math.max(all.topP, LEAST_TOP_P),
-    typicalP: Math.max(all.typicalP, LEAST_TOP_P),
-  };
+/** The words of a parameter's name in small letters, with that between them. */
+export function separated<P extends string, S extends string>(name: P, separator: S) {
+  return name.replaceAll(/[A-Z]/g, (letter) => separator + letter.toLowerCase()) as Separated<P, S>;
 }
 
-function checkNumber(parameter: NumericParameter, value: number): void {
-  const name = NUMBERS[parameter];
-  checkRange(name, value, SAMPLING_RANGES[name]);
-  if (parameter !== "mirostat" || value !== 1) return;
-  throw new M40Error(
-    "invalid_request",
-    "mirostat is 1, which there is not; wanted 2, its successor, or 0 for none",
-    name,
-  );
+/** A parameter with its names. */
+export interface NamedParameter extends Declared {
+  readonly name: SamplingParameter;
+  /** As requests have it. */
+  readonly field: Separated<SamplingParameter, "_">;
 }
 
-function checkBreakers(breakers: readonly string[]): void {
-  const fits = (text: unknown) =>
-    typeof text === "string" && text.length > 0 && text.length <= MAX_BREAKER_LENGTH;
-  const wrong = breakers.findIndex((text) => !fits(text));
-  if (breakers.length <= MAX_BREAKERS && wrong < 0) return;
-  const name = "dry_sequence_breakers";
-  throw new M40Error(
-    "invalid_request",
-    breakers.length > MAX_BREAKERS
-      ? `${name} has ${breakers.length} strings; wanted at most ${MAX_BREAKERS}`
-      : `${name}: the string at index ${wrong} has ${
-        breakers[wrong]?.length
-      } characters; wanted 1 to ` +
-        MAX_BREAKER_LENGTH,
-    name,
-  );
-}
+/** The parameters of {@link SAMPLING_PARAMETERS}, in its order. */
+export const NAMED_PARAMETERS: readonly NamedParameter[] = Object.entries(SAMPLING_PARAMETERS).map(
+  ([name, declared]) => ({
+    ...declared,
+    name: name as SamplingParameter,
+    field: separated(name as SamplingParameter, "_"),
+  }),
+);
 
-function checkBiases(biases: SamplingParameters["logitBias"], vocabSize: number): void {
-  if (biases.size > MAX_TOKEN_BIASES) {
-    throw new M40Error(
-      "invalid_request",
-      `logit_bias has ${biases.size} tokens; wanted at most ${MAX_TOKEN_BIASES}`,
-      "logit_bias",
-    );
-  }
-  for (const [token, bias] of biases) {
-    if (!Number.isInteger(token) || token < 0 || token >= vocabSize) {
-      throw new M40Error(
-        "invalid_request",
-        `logit_bias names token ${token}; wanted an id from 0 to ${vocabSize - 1}`,
-        "logit_bias",
-      );
-    }
-    checkRange(`logit_bias.${token}`, bias, SAMPLING_RANGES.logit_bias);
-  }
-}
-
-function checkSeed(seed: number | bigint): void {
-  const whole = typeof seed === "bigint" || Number.isInteger(seed);
-  if (whole && seed >= -SEED_LIMIT && seed <= SEED_LIMIT) return;
-  throw new M40Error(
-    "invalid_request",
-    `seed is ${seed}; wanted an integer from -2^64 to 2^64`,
-    "seed",
-  );
-}
-
-/**
- * Checks a number against a range.
- *
- * @throws {M40Error} "invalid_request" naming `param`, what was got and what was wanted.
- */
-export function checkRange(param: string, value: number, range: Range): void {
-  const { min, max, above = false, integer = false } = range;
-  const inside = typeof value === "number" && value <= max &&
-    // The device computes in single precision, where a tiny number would be 0.
-    (above ? Math.fround(value) > min : value >= min);
-  if (inside && (!integer || Number.isInteger(value))) return;
-  const kind = integer ? "an integer" : "a number";
-  const wanted = above ? `above ${min}, up to ${max}` : `from ${min} to ${max}`;
-  throw new M40Error("invalid_request", `${param} is ${value}; wanted ${kind} ${wanted}`, param);
-}
+/** What holds where a request does not say. */
+export const SAMPLING_DEFAULTS = Object.fromEntries(
+  NAMED_PARAMETERS.filter((one) => "default" in one).map((one) => [one.name, one.default]),
+) as unknown as SamplingParameters;

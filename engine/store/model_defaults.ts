@@ -1,9 +1,5 @@
 import { M40Error } from "../errors.ts";
-import {
-  type NumericParameter,
-  type SamplingParameters,
-  validateSampling,
-} from "../sampling/mod.ts";
+import { NAMED_PARAMETERS, type SamplingParameters, validateSampling } from "../sampling/mod.ts";
 import type { ModelRecord, ParameterValue, RecordedMessage } from "./record.ts";
 
 /** What a model brings in addition to its file, and what holds where a request and the command line say nothing. */
@@ -19,22 +15,13 @@ export interface ModelDefaults {
   readonly contextTokens?: number;
 }
 
-/** The parameters of a Modelfile, as Ollama names them, that say how tokens are sampled. */
-const SAMPLING: Readonly<Record<string, NumericParameter | "seed">> = {
-  temperature: "temperature",
-  top_k: "topK",
-  top_p: "topP",
-  min_p: "minP",
-  typical_p: "typicalP",
-  repeat_last_n: "repeatLastN",
-  repeat_penalty: "repetitionPenalty",
-  presence_penalty: "presencePenalty",
-  frequency_penalty: "frequencyPenalty",
-  mirostat: "mirostat",
-  mirostat_tau: "mirostatTau",
-  mirostat_eta: "mirostatEta",
-  seed: "seed",
-};
+/** The parameters that a Modelfile may have, by Ollama's names: m40's own as well that are numbers. */
+const SAMPLING = new Map(
+  NAMED_PARAMETERS.filter(({ type, internal }) =>
+    !internal && (type === "number" || type === "seed")
+  )
+    .map(({ name, field, alias }) => [alias ?? field, name] as const),
+);
 
 /** Those that say how Ollama is to use its machine: nothing is lost without them. */
 const MACHINE = new Set(
@@ -63,6 +50,7 @@ export function recordDefaults(
     warn(`the parameter ${name} that comes with the model is not used: ${reason}`);
   for (const [name, value] of Object.entries(record?.parameters ?? {})) {
     if (MACHINE.has(name)) continue;
+    const parameter = SAMPLING.get(name);
     if (name === "stop") {
       stop = stopsOf(value);
       if (stop.length > MAX_STOPS) {
@@ -72,14 +60,14 @@ export function recordDefaults(
     } else if (name === "num_ctx") {
       if (isContext(value)) contextTokens = value;
       else ignore(name, `it is ${JSON.stringify(value)}, wanted a number of tokens`);
-    } else if (!Object.hasOwn(SAMPLING, name)) {
+    } else if (parameter === undefined) {
       ignore(name, "m40 has nothing like it");
     } else if (typeof value !== "number") {
       ignore(name, `it is ${JSON.stringify(value)}, wanted a number`);
     } else {
       try {
-        validateSampling({ [SAMPLING[name]]: value }, 0);
-        sampling[SAMPLING[name]] = value;
+        validateSampling({ [parameter]: value }, 0);
+        sampling[parameter] = value;
       } catch (error) {
         if (!(error instanceof M40Error)) throw error;
         ignore(name, error.message);

@@ -17,9 +17,6 @@ export const llamaSampling = {
     description: "The same seed samples the same tokens; -1: a new one each time.",
   }),
   repetition_penalty,
-  repeat_penalty: repetition_penalty.meta({
-    description: "llama.cpp's name of repetition_penalty.",
-  }),
   ...constraintFields,
   n_predict: integer(
     -1,
@@ -42,13 +39,9 @@ type Fields =
  * @throws {HttpError} 400 for what the answer cannot be held to.
  */
 export function llamaRequest(fields: Fields): Omit<GenerateRequest, "prompt"> {
-  const { n_predict, repeat_penalty, repetition_penalty, seed, ...rest } = fields;
+  const { n_predict, seed, ...rest } = fields;
   return {
-    ...engineRequest({
-      ...rest,
-      repetition_penalty: repetition_penalty ?? repeat_penalty,
-      seed: seed === -1 ? undefined : seed,
-    }),
+    ...engineRequest({ ...rest, seed: seed === -1 ? undefined : seed }),
     maxTokens: n_predict == null || n_predict < 0 ? undefined : n_predict,
   };
 }

@@ -54,14 +54,10 @@ export function optionsRequest(
   { options, format, logprobs, top_logprobs }: Asked,
 ): Omit<GenerateRequest, "prompt"> {
   // Clients ask every model for the same number, or for all that it was trained for, whatever their prompts take.
-  const { num_ctx: _, num_predict, repeat_penalty, seed, ...rest } = options ?? {};
+  const { num_ctx: _, num_predict, seed, ...rest } = options ?? {};
   return {
-    ...engineRequest({
-      ...rest,
-      repetition_penalty: repeat_penalty,
-      // As Ollama has it: a new one for each request.
-      seed: seed === -1 ? undefined : seed,
-    }),
+    // As Ollama has it: a new one for each request.
+    ...engineRequest({ ...rest, seed: seed === -1 ? undefined : seed }),
     constraint: format === "free" ? undefined : format,
     topLogprobs: logprobs ? top_logprobs ?? 0 : undefined,
     maxTokens: num_predict == null || num_predict < 0 ? undefined : num_predict,

@@ -1,6 +1,6 @@
 /**
  * What the fields of requests may be: building blocks of the schemas. They check a body's shape; what a
- * number may be is the engine's to check (`engine/sampling/parameters.ts`), so that the command line has
+ * number may be is the engine's to check (`engine/sampling/validation.ts`), so that the command line has
  * the same limits. A field that is null counts as absent, and unknown fields are accepted:
  * OpenAI's clients send both. Each block takes the sentence that `/openapi.json` has for the field.
  *
@@ -176,14 +176,8 @@ export const stop = () =>
     description: `Up to ${MAX_STOPS} strings that end the output; they are not part of it.`,
   });
 
-const BIAS_SCHEMA = {
-  type: ["object", "null"],
-  propertyNames: { pattern: "^[0-9]{1,9}$" },
-  additionalProperties: { type: "number", minimum: -100, maximum: 100 },
-};
-
 /** `{"15043": -100}`: keys are token ids. */
-export const logitBias = () =>
+export const logitBias = (description: string, range: Range) =>
   z.unknown().transform((value, context): Map<number, number> => {
     const biases = new Map<number, number>();
     const refuse = (message: string, ...path: string[]) => {
@@ -202,19 +196,18 @@ export const logitBias = () =>
       biases.set(Number(key), bias);
     }
     return biases;
-  }).meta(BIAS_SCHEMA).optional().meta({
-    description: "Token ids, and what is added to their logits; at most 1024.",
-  });
+  }).meta({
+    type: ["object", "null"],
+    propertyNames: { pattern: "^[0-9]{1,9}$" },
+    additionalProperties: { type: "number", ...rangeSchema(range) },
+  }).optional().meta({ description });
 
 /** An integer; beyond 2^53 a bigint, as `readJson` gives it. */
-export const seed = () =>
+export const seed = (description: string) =>
   z.custom<number | bigint>(
     (value) => typeof value === "bigint" || Number.isInteger(value),
     wants("an integer"),
-  ).meta({ type: "integer" }).nullish().meta({
-    description:
-      "The same seed samples the same tokens: an integer from -2^64 to 2^64, of which the low 64 bits count.",
-  });
+  ).meta({ type: "integer" }).nullish().meta({ description });
 
 // Read by hand: a schema of unions would make an issue for each of a million wrong elements.
 const isTokens = (value: unknown): value is number[] =>
