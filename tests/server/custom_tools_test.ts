@@ -1,8 +1,9 @@
 /** OpenAI's custom tools in chat: functions with one text to the model, texts to the client. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { ChatCompletion, ChatCompletionChunk } from "../../server/openai/chat_schemas.ts";
+import { testBadRequests } from "../fixtures/bad_requests.ts";
 import { CHAT } from "../fixtures/server_chat_fixture.ts";
-import { readError, readEvents } from "../fixtures/server_fixture.ts";
+import { readEvents } from "../fixtures/server_fixture.ts";
 import { NOW, startTools } from "../fixtures/server_tools_fixture.ts";
 
 const PATCH = {
@@ -96,20 +97,15 @@ Deno.test("custom tools, choices and calls that cannot be are 400, and named", a
       tool_calls: [{ id: "a", type: "custom", custom }],
     }],
   });
-  for (
-    const [more, param] of [
-      [{ tools: [{ type: "custom" }] }, "tools.0.custom"],
-      [{ tools: [{ type: "custom", custom: {} }] }, "tools.0.custom.name"],
-      [format("text"), "tools.0.custom.format"],
-      [format({ type: "lark" }), "tools.0.custom.format.type"],
-      [format({ type: "grammar" }), "tools.0.custom.format.grammar"],
-      [format({ type: "grammar", grammar: {} }), "tools.0.custom.format.grammar.definition"],
-      [{ tool_choice: { type: "custom" } }, "tool_choice.custom"],
-      [calls(undefined), "messages.1.tool_calls.0.custom"],
-      [calls({ input: "a" }), "messages.1.tool_calls.0.custom.name"],
-    ] as const
-  ) {
-    const error = await readError(await server.post(CHAT, { messages, ...more }), 400);
-    assertEquals(error.param, param, JSON.stringify(more));
-  }
+  await testBadRequests(server, CHAT, { messages }, [
+    [{ tools: [{ type: "custom" }] }, "tools.0.custom"],
+    [{ tools: [{ type: "custom", custom: {} }] }, "tools.0.custom.name"],
+    [format("text"), "tools.0.custom.format"],
+    [format({ type: "lark" }), "tools.0.custom.format.type"],
+    [format({ type: "grammar" }), "tools.0.custom.format.grammar"],
+    [format({ type: "grammar", grammar: {} }), "tools.0.custom.format.grammar.definition"],
+    [{ tool_choice: { type: "custom" } }, "tool_choice.custom"],
+    [calls(undefined), "messages.1.tool_calls.0.custom"],
+    [calls({ input: "a" }), "messages.1.tool_calls.0.custom.name"],
+  ]);
 });

@@ -243,10 +243,6 @@ Deno.test("stop_token_ids ends the output of every route before the token", asyn
   for (const nothing of [null, []]) {
     assertEquals(await textsOf(server, { ...body, stop_token_ids: nothing }), [free.text]);
   }
-  for (const wrong of ["2", [99999], [-1], ["a"]]) {
-    const refused = await server.post("/v1/completions", { ...body, stop_token_ids: wrong });
-    assertEquals((await readError(refused, 400)).param, "stop_token_ids", String(wrong));
-  }
 });
 
 Deno.test("what other servers do and m40 does not is refused by name, and nothing of it is accepted", async () => {

@@ -4,6 +4,7 @@ import { entry } from "../../engine/gguf/entries.ts";
 import { AppliedTemplate } from "../../server/llama_cpp/apply_template.ts";
 import { Detokenized, Tokenized, TokenizeRequest } from "../../server/llama_cpp/tokens.ts";
 import { LlamaPiece, LlamaText } from "../../server/llama_cpp/text_answer.ts";
+import { testBadRequests } from "../fixtures/bad_requests.ts";
 import { byteLevelModel, type ModelFile } from "../fixtures/byte_level_model.ts";
 import { gapTokens, shorten } from "../../server/request/fill_in_the_middle.ts";
 import { startChat } from "../fixtures/server_chat_fixture.ts";
@@ -321,32 +322,29 @@ Deno.test("parse_special false takes the text of special tokens for text", async
 
 Deno.test("fields of a wrong kind are answered with 400 by their name, and a model without FIM tokens says so", async () => {
   await using server = await startServer({ engine: { chatTemplate: "{{ messages[0].content }}" } });
-  const cases: [string, Record<string, unknown>, string][] = [
-    ["/tokenize", {}, "content"],
-    ["/tokenize", { content: 5 }, "content"],
-    ["/tokenize", { content: "a", add_special: "no" }, "add_special"],
-    ["/tokenize", { content: "a", parse_special: 1 }, "parse_special"],
-    ["/tokenize", { content: "a", with_pieces: 1 }, "with_pieces"],
-    ["/detokenize", {}, "tokens"],
-    ["/detokenize", { tokens: "1" }, "tokens"],
-    ["/detokenize", { tokens: [1.5] }, "tokens"],
-    ["/detokenize", { tokens: [-1] }, "tokens"],
-    ["/detokenize", { tokens: [352] }, "tokens"],
-    ["/apply-template", {}, "messages"],
-    ["/apply-template", { messages: [{ role: "user", content: 5 }] }, "messages.0.content"],
-    ["/infill", { input_prefix: 5 }, "input_prefix"],
-    ["/infill", { input_suffix: [] }, "input_suffix"],
-    ["/infill", { input_extra: "a" }, "input_extra"],
-    ["/infill", { input_extra: [{ text: 5 }] }, "input_extra.0.text"],
-    ["/infill", { n_predict: -2 }, "n_predict"],
-    ["/infill", { prompt: 5 }, "prompt"],
-    ["/infill", { stream: "yes" }, "stream"],
-    ["/infill", { input_prefix: "a", input_suffix: "b" }, "input_suffix"],
-  ];
-  for (const [path, body, param] of cases) {
-    const error = await readError(await server.post(path, body), 400);
-    assertEquals(error.param, param, JSON.stringify([path, body, error]));
-  }
+  await testBadRequests(server, "/tokenize", {}, [
+    [{}, "content"],
+    [{ content: 5 }, "content"],
+    [{ content: "a", add_special: "no" }, "add_special"],
+    [{ content: "a", parse_special: 1 }, "parse_special"],
+    [{ content: "a", with_pieces: 1 }, "with_pieces"],
+  ]);
+  const tokens = [undefined, "1", [1.5], [-1], [352]];
+  await testBadRequests(server, "/detokenize", {}, tokens.map((tokens) => [{ tokens }, "tokens"]));
+  await testBadRequests(server, "/apply-template", {}, [
+    [{}, "messages"],
+    [{ messages: [{ role: "user", content: 5 }] }, "messages.0.content"],
+  ]);
+  await testBadRequests(server, "/infill", {}, [
+    [{ input_prefix: 5 }, "input_prefix"],
+    [{ input_suffix: [] }, "input_suffix"],
+    [{ input_extra: "a" }, "input_extra"],
+    [{ input_extra: [{ text: 5 }] }, "input_extra.0.text"],
+    [{ n_predict: -2 }, "n_predict"],
+    [{ prompt: 5 }, "prompt"],
+    [{ stream: "yes" }, "stream"],
+    [{ input_prefix: "a", input_suffix: "b" }, "input_suffix", undefined, "unsupported"],
+  ]);
   const error = await readError(await server.post("/infill", { input_prefix: "a" }), 400);
   assertEquals(error.code, "unsupported");
   assertMatch(error.message, /vocabulary has no tokens/);

@@ -1,6 +1,6 @@
-import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { testBadRequests } from "../fixtures/bad_requests.ts";
 import { CHAT } from "../fixtures/server_chat_fixture.ts";
-import { readError } from "../fixtures/server_fixture.ts";
 import {
   checkCall,
   LESS_THAN_LONG,
@@ -226,7 +226,8 @@ Deno.test("tools, choices and calls that cannot be are answered with 400 by thei
   const calling = (call: unknown) => ({
     messages: [{ role: "user", content: "a" }, { role: "assistant", tool_calls: call }],
   });
-  const cases: [Record<string, unknown>, string, RegExp][] = [
+  const right = { messages: [{ role: "user", content: "a" }], tools: [NOW], max_tokens: 5 };
+  await testBadRequests(server, CHAT, right, [
     [{ tools: "f" }, "tools", /wanted an array/],
     [{ tools: [5] }, "tools.0", /wanted an object; got 5/],
     [{ tools: [{ function: { name: "f" } }] }, "tools.0.type", /got nothing/],
@@ -266,21 +267,7 @@ Deno.test("tools, choices and calls that cannot be are answered with 400 by thei
       "messages.0.tool_call_id",
       /id of the call/,
     ],
-  ];
-  for (const [more, param, message] of cases) {
-    const body = {
-      messages: [{ role: "user", content: "a" }],
-      tools: [NOW],
-      max_tokens: 5,
-      ...more,
-    };
-    const error = await readError(await server.post(CHAT, body), 400);
-    assertEquals(error.param, param, JSON.stringify([more, error]));
-    assertMatch(error.message, message);
-    assert(error.message.length < 1000);
-  }
-  const { running, waiting } = server.engine.status();
-  assertEquals([running, waiting], [0, 0]);
+  ]);
 });
 
 Deno.test("a keyword that no grammar can enforce is left to the model, unless the tool is strict", async () => {

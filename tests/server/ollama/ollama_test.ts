@@ -4,6 +4,7 @@ import { OllamaChat, OllamaChatPiece } from "../../../server/ollama/chat.ts";
 import { OllamaGenerated, OllamaGeneratedPiece } from "../../../server/ollama/generate.ts";
 import { OllamaVersion } from "../../../server/ollama/routes.ts";
 import { byteLevelModel } from "../../fixtures/byte_level_model.ts";
+import { type BadRequest, testBadRequests } from "../../fixtures/bad_requests.ts";
 import { readLines, readOllamaError } from "../../fixtures/ollama_fixture.ts";
 import { chat, HELLO, startChat } from "../../fixtures/server_chat_fixture.ts";
 import {
@@ -277,60 +278,40 @@ Deno.test("logprobs are those of OpenAI's chats, whole and as lines, each with i
 
 Deno.test("what is not done is refused in words that name it, in Ollama's shape", async () => {
   await using server = await startChat();
-  const messages = HELLO;
-  const cases: [path: string, body: Record<string, unknown>, status: number, words: RegExp][] = [
-    ["/api/chat", { messages, tools: [{ type: "function" }] }, 400, /tools\.0\.function/],
-    ["/api/chat", { messages, tools: "a" }, 400, /^tools: wanted an array/],
-    ["/api/chat", { messages, tools: [{ type: "web", function: { name: "f" } }] }, 400, /"web"/],
-    ["/api/chat", { messages, tools: [{ function: { name: "a b" } }] }, 400, /"a b"/],
-    ["/api/chat", { messages, tools: [{ function: { name: "f", parameters: 5 } }] }, 400, /f/],
-    ["/api/chat", { messages, format: "yaml" }, 400, /format.*"yaml"/],
-    [
-      "/api/chat",
-      { messages: [{ role: "user", content: "a", images: ["aGk="] }] },
-      400,
-      /messages\.0\.images/,
-    ],
-    [
-      "/api/chat",
-      { messages: [{ role: "assistant", tool_calls: [{}] }] },
-      400,
-      /messages\.0\.tool_calls/,
-    ],
-    ["/api/chat", { messages: [{ role: "wizard", content: "a" }] }, 400, /messages\.0\.role/],
-    ["/api/chat", { messages: "a" }, 400, /messages.*the string "a"/],
-    ["/api/chat", { messages, think: 3 }, 400, /think/],
-    ["/api/chat", { messages, options: { temperature: "hot" } }, 400, /options\.temperature/],
-    ["/api/chat", { messages, options: { temperature: 900 } }, 400, /temperature.*900/],
-    ["/api/chat", { messages, options: { mirostat: 1 } }, 400, /mirostat/],
-    ["/api/chat", { messages, options: { num_predict: 1.5 } }, 400, /options\.num_predict/],
-    ["/api/chat", { messages, options: [] }, 400, /options/],
-    ["/api/chat", { messages, model: "nope" }, 404, /"nope"/],
-    ["/api/chat", { messages, model: 5 }, 400, /model/],
-    ["/api/chat", { messages, keep_alive: "soon" }, 400, /keep_alive/],
-    ["/api/generate", { prompt: "a", template: "{{ .Prompt }}" }, 400, /template/],
-    ["/api/generate", { prompt: "a", context: [1, 2] }, 400, /context.*\/api\/chat/],
-    ["/api/generate", { prompt: "a", images: ["aGk="] }, 400, /images/],
-    ["/api/generate", { prompt: "a", raw: true, system: "b" }, 400, /system together with raw/],
-    ["/api/generate", { prompt: "a", format: { type: "wizard" } }, 400, /format/],
-    ["/api/generate", { prompt: "a", logprobs: "yes" }, 400, /logprobs: wanted/],
-    ["/api/chat", { messages, logprobs: true, top_logprobs: 21 }, 400, /top_logprobs/],
-    ["/api/generate", { prompt: ["a"] }, 400, /prompt/],
-    ["/api/generate", { prompt: "a ".repeat(200), raw: true }, 400, /128/],
-    ["/api/show", {}, 400, /model/],
-    ["/api/show", { model: "nope" }, 404, /"nope"/],
-    ["/api/push", { model: "a" }, 400, /published/],
-    ["/api/blobs/sha256:0", {}, 404, /no POST/],
+  const chats: BadRequest[] = [
+    [{ tools: [{ type: "function" }] }, "tools.0.function"],
+    [{ tools: "a" }, "", /^tools: wanted an array/],
+    [{ tools: [{ type: "web", function: { name: "f" } }] }, '"web"'],
+    [{ tools: [{ function: { name: "a b" } }] }, '"a b"'],
+    [{ tools: [{ function: { name: "f", parameters: 5 } }] }, "f"],
+    [{ format: "yaml" }, "format", /"yaml"/],
+    [{ messages: [{ role: "user", content: "a", images: ["aGk="] }] }, "messages.0.images"],
+    [{ messages: [{ role: "assistant", tool_calls: [{}] }] }, "messages.0.tool_calls"],
+    [{ messages: [{ role: "wizard", content: "a" }] }, "messages.0.role"],
+    [{ messages: "a" }, "messages", /the string "a"/],
+    [{ think: 3 }, "think"],
+    [{ options: { temperature: 900 } }, "temperature", /900/],
+    [{ options: [] }, "options"],
+    [{ logprobs: true, top_logprobs: 21 }, "top_logprobs"],
   ];
-  for (const [path, body, status, words] of cases) {
-    for (const stream of [true, false]) {
-      const error = await readOllamaError(await server.post(path, { ...body, stream }), status);
-      assertMatch(error, words, `${path} ${JSON.stringify(body)}`);
-    }
+  const prompts: BadRequest[] = [
+    [{ template: "{{ .Prompt }}" }, "template"],
+    [{ context: [1, 2] }, "context", /\/api\/chat/],
+    [{ images: ["aGk="] }, "images"],
+    [{ raw: true, system: "b" }, "system together with raw"],
+    [{ format: { type: "wizard" } }, "format"],
+    [{ logprobs: "yes" }, "logprobs: wanted"],
+    [{ prompt: ["a"] }, "prompt"],
+    [{ prompt: "a ".repeat(200), raw: true }, "128"],
+  ];
+  for (const stream of [true, false]) {
+    await testBadRequests(server, "/api/chat", { messages: HELLO, stream }, chats);
+    await testBadRequests(server, "/api/generate", { prompt: "a", stream }, prompts);
   }
-  await readOllamaError(await server.post("/api/chat", "{"), 400);
-  await readOllamaError(await server.post("/api/chat", "[]"), 400);
-  await readOllamaError(await fetch(server.url + "/api/chat"), 405);
+  await testBadRequests(server, "/api/show", {}, [[{}, "model"]]);
+  await testBadRequests(server, "/api/show", {}, [[{ model: "nope" }, '"nope"']], 404);
+  await testBadRequests(server, "/api/push", {}, [[{ model: "a" }, "published"]]);
+  await testBadRequests(server, "/api/blobs/sha256:0", {}, [[{}, "no POST"]], 404);
   await readOllamaError(await fetch(server.url + "/api/nothing"), 404);
 });
 

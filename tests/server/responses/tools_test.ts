@@ -3,8 +3,9 @@ import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert"
 import type { FunctionCall } from "../../../server/openai/responses/item_schemas.ts";
 import type { ResponseObject } from "../../../server/openai/responses/response_schemas.ts";
 import { InputReader } from "../../../server/openai/custom_input.ts";
+import { testBadRequests } from "../../fixtures/bad_requests.ts";
 import { startChat } from "../../fixtures/server_chat_fixture.ts";
-import { readError, type TestServer } from "../../fixtures/server_fixture.ts";
+import type { TestServer } from "../../fixtures/server_fixture.ts";
 import {
   assembled,
   respond,
@@ -341,7 +342,7 @@ Deno.test("an input is read out of arguments wherever these are cut", () => {
 Deno.test("tools, choices, calls and results that cannot be are 400, and named", async () => {
   await using server = await startCaller();
   const call = { type: "function_call", call_id: "a", name: "roll", arguments: "{}" };
-  const cases: [Record<string, unknown>, string, code?: string][] = [
+  await testBadRequests(server, RESPONSES, responsesBody(), [
     [{ tools: 5 }, "tools"],
     [{ tools: [5] }, "tools.0"],
     [{ tools: [{ name: "f" }] }, "tools.0.type"],
@@ -349,7 +350,7 @@ Deno.test("tools, choices, calls and results that cannot be are 400, and named",
     [{ tools: [{ type: "function", name: "two words" }] }, "tools.0"],
     [{ tools: [{ type: "function", name: "f", parameters: "{}" }] }, "tools.0.parameters"],
     [{ tools: [DICE, DICE] }, "tools.1"],
-    [{ tools: [{ type: "web_searching" }] }, "tools.0.type", "unsupported"],
+    [{ tools: [{ type: "web_searching" }] }, "tools.0.type", undefined, "unsupported"],
     [{ tools: [{ type: "custom" }] }, "tools.0.name"],
     [{ tools: [{ ...PATCH, format: { type: "lark" } }] }, "tools.0.format.type"],
     [{ tools: [{ ...PATCH, format: { type: "grammar" } }] }, "tools.0.format.definition"],
@@ -359,12 +360,18 @@ Deno.test("tools, choices, calls and results that cannot be are 400, and named",
     [
       { tools: [{ type: "namespace", name: "n", tools: [{ type: "plugin", name: "f" }] }] },
       "tools.0.tools.0.type",
+      undefined,
       "unsupported",
     ],
     [{ tool_choice: "required" }, "tool_choice"],
     [{ tools: [DICE], tool_choice: "sometimes" }, "tool_choice"],
     [{ tools: [DICE], tool_choice: { type: "function", name: "f" } }, "tool_choice.name"],
-    [{ tools: [DICE], tool_choice: { type: "web_search" } }, "tool_choice.type", "unsupported"],
+    [
+      { tools: [DICE], tool_choice: { type: "web_search" } },
+      "tool_choice.type",
+      undefined,
+      "unsupported",
+    ],
     [
       { tools: [DICE], tool_choice: { type: "allowed_tools", mode: "auto", tools: [] } },
       "tool_choice.tools",
@@ -372,9 +379,5 @@ Deno.test("tools, choices, calls and results that cannot be are 400, and named",
     [{ input: [{ ...call, call_id: 5 }] }, "input.0.call_id"],
     [{ input: [call, resultOf(call as FunctionCall, null)] }, "input.1.output"],
     [{ input: [call, resultOf(call as FunctionCall, [{ type: 5 }])] }, "input.1.output.0.type"],
-  ];
-  for (const [more, param, code = "invalid_request"] of cases) {
-    const error = await readError(await server.post(RESPONSES, responsesBody(more)), 400);
-    assertEquals([error.param, error.code], [param, code], JSON.stringify(more));
-  }
+  ]);
 });
