@@ -5,14 +5,14 @@
  * @module
  */
 import type { Context } from "hono";
-import type { GenerationReport } from "../../engine/mod.ts";
+import type { GenerateRequest } from "../../engine/mod.ts";
+import { M40Error } from "../../engine/errors.ts";
 import { KEEP_ALIVE_WANTED, parseKeepAlive } from "../../engine/manager/mod.ts";
-import type { RequestTrace } from "../metrics/mod.ts";
 import type { ServedModel } from "../models/mod.ts";
-import { Deadline, follow, markPrefix, read, string } from "../request/mod.ts";
-import { begun, settled } from "./begun.ts";
-import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
+import { markPrefix, read, string } from "../request/mod.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
 import type { StreamShape } from "../dialect.ts";
+import { begun, settled } from "./begun.ts";
 import { eventStream, type StreamItem } from "./sse.ts";
 
 /** How soon a model may be there for a stream's head to wait for it, in milliseconds. */
@@ -35,15 +35,18 @@ export const modelFields = {
   }),
 };
 
-/** What a schema with {@link modelFields} gives of them. */
-export interface ModelFields {
+/** What a body says of its model and of its answer. */
+export interface Asked {
   readonly model?: string | null;
   /** In milliseconds. */
   readonly keep_alive?: number | null;
+  readonly stream?: boolean | null;
 }
 
 /** An answer on its way. */
 export interface Answer {
+  /** What the engine does for it: generations, and texts that are scored. None of their `done` rejects. */
+  readonly work: readonly { readonly done: Promise<unknown>; cancel(): void }[];
   /** The whole answer, when it is done. */
   whole(): Promise<unknown>;
   /**
@@ -53,122 +56,130 @@ export interface Answer {
    * milliseconds; absent: not at all. What the answer fails with until then is thrown.
    */
   events(holdMs?: number): AsyncGenerator<string | readonly string[]>;
-  /** Ends what runs or waits for it. */
-  cancel(): void;
-  /** Resolves when the engine has no more to do for it, whoever reads it. */
-  readonly done: Promise<unknown>;
 }
 
-/** When an answer ends that is not done. */
-export interface AnswerEnds {
-  readonly signal: AbortSignal;
-  readonly deadline: Deadline;
-  /** To be told what became of each generation; absent where nobody asks. */
-  readonly onReport?: (report: GenerationReport) => void;
-}
-
-/** Makes an answer: checks what is asked, and has the engine begin. */
-export type Begin = (model: ServedModel, ends: AnswerEnds) => Answer | Promise<Answer>;
-
-/**
- * Answers a request when its model is there. A stream whose model is not there soon begins at once, and says in
- * comments what it waits for; what goes wrong from then on is an event.
- *
- * @param asked The request's body, from which its prompt's beginning is named too ({@link markPrefix}).
- * @param shape How a stream is written; absent: as the path's dialect writes them.
- */
-export async function answer(
-  c: Context<ServerEnv>,
-  server: ServerContext,
-  asked: ModelFields & { readonly stream?: boolean | null },
-  begin: Begin,
-  shape?: StreamShape,
-): Promise<Response> {
-  await markPrefix(c, asked);
-  const request = new ModelRequest(c, server, asked);
-  const name = await server.models.nameOf(asked.model ?? undefined);
-  const model = request.model(name);
-  // At once when the model is there, whether the client reads or not: nobody else gets the model's place before.
-  const answer = model.then((model) => request.begin(model, begin));
-  answer.catch(() => {});
-  if (!asked.stream) return Response.json(await (await answer).whole());
-  const { holdStreamsMs } = server;
-  const events = request.hasModel || await settled(model, Math.max(HEAD_MS, holdStreamsMs))
-    ? await begun((await answer).events(holdStreamsMs), holdStreamsMs)
-    : eventsOf(answer, `loading model ${name}`, server.loadingCommentMs);
-  const pace = { commentMs: server.commentMs, halfClosed: c.env.halfClosed };
-  return eventStream(events, () => request.cancel(), pace, c.get("dialect"), shape);
-}
-
-/** Does what needs a model, and is done when the work is. */
-export async function withModel<T>(
-  c: Context<ServerEnv>,
-  server: ServerContext,
-  asked: ModelFields,
-  work: (model: ServedModel, ends: AnswerEnds) => T | Promise<T>,
-): Promise<T> {
-  const request = new ModelRequest(c, server, asked);
-  using model = await request.model(await server.models.nameOf(asked.model ?? undefined));
-  return await work(model, request.ends);
-}
+/** When the work for a request ends that is not done, and who is told of its generations. */
+export type RequestEnds =
+  & Pick<GenerateRequest, "timeoutMs" | "timeoutFrom" | "onReport">
+  & { readonly signal: AbortSignal };
 
 /** A request on its way to its model, and to its answer. */
-class ModelRequest {
-  private readonly deadline: Deadline;
-  private readonly left = new AbortController();
-  private readonly signal: AbortSignal;
-  private readonly trace?: RequestTrace;
-  private begun?: Answer;
-  /** Whether its model was there at once. */
-  hasModel = false;
+export class ModelRequest {
+  /** A part of each {@link GenerateRequest} that is made for it. */
+  readonly ends: RequestEnds;
+  private name?: string | Promise<string>;
+  private model?: ServedModel;
+  private loading?: Promise<ServedModel>;
+  private answer?: Answer;
+  private left = false;
 
+  /** @param asked Its body, from which its prompt's beginning is named too ({@link markPrefix}). */
   constructor(
-    c: Context<ServerEnv>,
-    private readonly server: ServerContext,
-    private readonly asked: ModelFields,
+    private readonly c: Context<ServerEnv>,
+    readonly server: ServerContext,
+    private readonly asked: Asked,
   ) {
-    this.deadline = new Deadline(server.timeoutMs);
-    this.trace = c.get("trace");
-    this.signal = this.left.signal;
-    follow(requestSignal(c.req.raw, c.env), this.left);
+    this.ends = {
+      signal: c.env.signal ?? c.req.raw.signal,
+      timeoutMs: server.timeoutMs,
+      timeoutFrom: performance.now(),
+      onReport: c.get("trace")?.onReport,
+    };
   }
 
-  get ends(): AnswerEnds {
-    const { signal, deadline } = this;
-    return { signal, deadline, onReport: this.trace?.onReport };
-  }
-
-  /** The model, when it is there. */
-  async model(name: string): Promise<ServedModel> {
-    const { server: { models }, signal } = this;
-    const options = { keepAliveMs: this.asked.keep_alive ?? undefined };
-    const ready = models.tryAcquire(name, options);
-    this.hasModel = ready !== undefined;
-    if (ready !== undefined) return ready;
-    return await this.deadline.within(
-      signal,
+  /**
+   * The model, when it is there; asked for once. {@link respond} lets go of it when the answer is done: whoever does
+   * not respond disposes of it.
+   *
+   * @throws {HttpError | M40Error} for a model that there is not, or that cannot be loaded; "timeout".
+   */
+  async lease(): Promise<ServedModel> {
+    const { server: { models }, asked } = this;
+    this.name = models.nameOf(asked.model ?? undefined);
+    const name = await this.name;
+    const options = { keepAliveMs: asked.keep_alive ?? undefined };
+    this.model = models.tryAcquire(name, options);
+    if (this.model !== undefined) return this.model;
+    this.loading = this.within(
       (signal) => models.acquire(name, { ...options, signal }),
       "it was still waiting for its model",
     );
+    return this.model = await this.loading;
   }
 
-  /** Begins the answer. The model is let go of as soon as the engine has done its part. */
-  async begin(model: ServedModel, begin: Begin): Promise<Answer> {
+  /**
+   * Does what the client's leaving ends, and the deadline too.
+   *
+   * @param state What the request was at when the deadline passes.
+   * @throws {M40Error} "timeout" when the deadline passes; else what the work throws.
+   */
+  async within<T>(
+    work: (signal: AbortSignal) => Promise<T>,
+    state = "its prompt was still being made",
+  ): Promise<T> {
+    const { signal, timeoutMs, timeoutFrom = 0 } = this.ends;
+    if (timeoutMs === undefined) return await work(signal);
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), timeoutFrom + timeoutMs - performance.now());
     try {
-      this.begun = await begin(model, this.ends);
+      return await work(AbortSignal.any([signal, late.signal]));
     } catch (error) {
-      model.release();
-      throw error;
+      if (!late.signal.aborted) throw error;
+      throw new M40Error(
+        "timeout",
+        `the request was not done after ${timeoutMs / 1000} s: ${state}. Send it again, or serve ` +
+          "with a longer --timeout.",
+      );
+    } finally {
+      clearTimeout(timer);
     }
-    this.begun.done.finally(() => model.release());
-    this.trace?.until(this.begun.done);
-    return this.begun;
+  }
+
+  /**
+   * Answers the request. A stream whose model is not there soon begins at once, and says in comments what it waits
+   * for; what goes wrong from then on is an event.
+   *
+   * @param made The answer, which {@link lease} is the beginning of.
+   * @param shape How a stream is written; absent: as the path's dialect writes them.
+   */
+  async respond(made: Promise<Answer>, shape?: StreamShape): Promise<Response> {
+    const { c, asked, server: { holdStreamsMs, commentMs, loadingCommentMs } } = this;
+    const done = this.hold(made);
+    c.get("trace")?.until(done);
+    await markPrefix(c, asked);
+    if (!asked.stream) return Response.json(await (await made).whole());
+    const name = await this.name;
+    let events: AsyncGenerator<StreamItem>;
+    if (this.model ?? await settled(this.loading ?? made, Math.max(HEAD_MS, holdStreamsMs))) {
+      events = (await made).events(holdStreamsMs);
+      if (holdStreamsMs > 0) events = await begun(events, holdStreamsMs);
+    } else {
+      events = eventsOf(made, `loading model ${name}`, loadingCommentMs);
+    }
+    const pace = { commentMs, halfClosed: c.env.halfClosed };
+    return eventStream(events, () => this.cancel(), pace, c.get("dialect"), shape);
+  }
+
+  /**
+   * Lets go of the model as soon as the engine has done its part. The answer begins when the model is there, whether
+   * the client reads or not: nobody else gets the model's place before.
+   */
+  private async hold(made: Promise<Answer>): Promise<void> {
+    try {
+      this.answer = await made;
+      if (this.left) this.cancel();
+      for (const { done } of this.answer.work) await done;
+    } catch {
+      // Whoever reads the answer has what it failed with.
+    } finally {
+      this.model?.release();
+    }
   }
 
   /** The client has left. */
-  cancel(): void {
-    this.left.abort();
-    this.begun?.cancel();
+  private cancel(): void {
+    this.left = true;
+    for (const one of this.answer?.work ?? []) one.cancel();
   }
 }
 
@@ -180,4 +191,22 @@ async function* eventsOf(
 ): AsyncGenerator<StreamItem> {
   do yield { comment }; while (!await settled(answer, commentMs));
   yield* (await answer).events();
+}
+
+/**
+ * Has a model in memory.
+ *
+ * @param keepAliveMs How long it stays when nobody uses it; absent: as the server has it.
+ * @throws {M40Error} what {@link ModelManager.load} throws; "timeout" when the request's deadline passes.
+ */
+export async function loadModel(
+  c: Context<ServerEnv>,
+  server: ServerContext,
+  name: string,
+  keepAliveMs: number | undefined,
+): Promise<void> {
+  await new ModelRequest(c, server, {}).within(
+    (signal) => server.models.load(name, { signal, keepAliveMs }),
+    "the model was still being loaded",
+  );
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { EmbeddingOptions, Embeddings } from "../../engine/mod.ts";
-import type { AnswerEnds } from "./answer.ts";
+import type { ModelRequest } from "./answer.ts";
 import type { ServedModel } from "../models/mod.ts";
 import { integer, type Prompt } from "../request/mod.ts";
 
@@ -25,14 +25,13 @@ export const dimensionsField = integer(
  * embeddings are of another kind, "timeout" when the request's deadline passes meanwhile.
  */
 export async function embed(
+  request: ModelRequest,
   { engine }: ServedModel,
   texts: readonly Prompt[],
   options: Pick<EmbeddingOptions, "dimensions" | "truncate">,
-  { signal, deadline }: Pick<AnswerEnds, "signal" | "deadline">,
 ): Promise<Embeddings> {
-  return await deadline.within(
-    signal,
-    (ends) => engine.embed(texts, { ...options, signal: ends }),
+  return await request.within(
+    (signal) => engine.embed(texts, { ...options, signal }),
     "its texts were still being computed",
   );
 }

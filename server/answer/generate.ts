@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import { z } from "zod";
-import type { Generation } from "../../engine/mod.ts";
+import type { Generation, Usage as EngineUsage } from "../../engine/mod.ts";
 import {
   boolean,
   constraintFields,
@@ -13,11 +13,11 @@ import {
   tokenLimit,
   wants,
 } from "../request/mod.ts";
-import { type Answer, answer, modelFields } from "./answer.ts";
+import { type Answer, modelFields, ModelRequest } from "./answer.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { chunksOf } from "./generations.ts";
+import { chunksTogether } from "./generations.ts";
 import { route } from "../route.ts";
-import { Usage, UsageSum } from "./usage.ts";
+import { Usage, usageOf } from "./usage.ts";
 
 /** The body of `POST /v1/generate`. */
 export const GenerateBody = z.object({
@@ -48,51 +48,48 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
   route(app, "/v1/generate", {
     POST: async (c) => {
       const body = parseBody(GenerateBody, await readJson(c.req.raw, server.maxBodyBytes));
-      return await answer(
-        c,
-        server,
-        body,
-        async ({ engine }, { signal, deadline, onReport }) => {
-          const request = await engine.ready({
-            ...engineRequest(body),
-            prompt: body.prompt,
-            maxTokens: tokenLimit(body.max_tokens),
-            signal,
-            ...deadline.ofEngine,
-            onReport,
-          });
-          return new GeneratedAnswer(engine.generate(request));
-        },
-      );
+      const request = new ModelRequest(c, server, body);
+      return await request.respond(generatedAnswer(request, body));
     },
   });
 }
 
+async function generatedAnswer(
+  request: ModelRequest,
+  body: z.output<typeof GenerateBody>,
+): Promise<GeneratedAnswer> {
+  const { engine } = await request.lease();
+  const ready = await engine.ready({
+    ...engineRequest(body),
+    ...request.ends,
+    prompt: body.prompt,
+    maxTokens: tokenLimit(body.max_tokens),
+  });
+  return new GeneratedAnswer([engine.generate(ready)]);
+}
+
 /** A text on its way. */
 class GeneratedAnswer implements Answer {
-  readonly done: Promise<void>;
-
-  constructor(private readonly generation: Generation) {
-    this.done = generation.done;
-  }
+  /** @param work The one generation. */
+  constructor(readonly work: readonly Generation[]) {}
 
   async whole(): Promise<Generated> {
     let output = "";
-    const sum = new UsageSum(this.generation.promptTokens);
-    for await (const { chunk } of chunksOf([this.generation])) {
-      output += chunk.text;
-      if (chunk.usage !== undefined) sum.add(chunk.usage, true);
+    let usage: EngineUsage | undefined;
+    for await (const { chunks } of chunksTogether(this.work)) {
+      for (const { text } of chunks) output += text;
+      usage = chunks.at(-1)!.usage;
     }
-    return { output, usage: sum.usage };
+    return { output, usage: usageOf(this.work, [usage]) };
   }
 
-  async *events(): AsyncGenerator<string> {
-    for await (const { chunk } of chunksOf([this.generation])) {
-      if (chunk.text !== "") yield `{"output":${JSON.stringify(chunk.text)}}`;
+  async *events(): AsyncGenerator<readonly string[]> {
+    for await (const { chunks } of chunksTogether(this.work)) {
+      const events: string[] = [];
+      for (const { text } of chunks) {
+        if (text !== "") events.push(`{"output":${JSON.stringify(text)}}`);
+      }
+      yield events;
     }
-  }
-
-  cancel(): void {
-    this.generation.cancel();
   }
 }

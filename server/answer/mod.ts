@@ -3,14 +3,14 @@
  *
  * @module
  */
-export { type Answer, answer, type AnswerEnds, modelFields, withModel } from "./answer.ts";
+export { type Answer, loadModel, modelFields, ModelRequest } from "./answer.ts";
 export { begun } from "./begun.ts";
+export { chatFormat, conversationRequest } from "./conversation.ts";
 export { dimensionsField, embed, MAX_TEXTS } from "./embeddings.ts";
 export { GenerateBody, Generated, GeneratedPiece, generateRoute } from "./generate.ts";
-export { allReady, cancelAll, chunksOf, chunksTogether, startAll } from "./generations.ts";
-export { loadModel } from "./load_model.ts";
+export { chunksTogether } from "./generations.ts";
 export { listAsJson, longAnswer, objectAsJson, textAsJson, vectorsAsJson } from "./long_answer.ts";
 export { eventStream, SSE } from "./sse.ts";
 export { Timings, timingsOf } from "./timings.ts";
 export { tokenName, wholeText } from "./token_names.ts";
-export { Usage, UsageSum } from "./usage.ts";
+export { Usage, usageOf } from "./usage.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Usage as EngineUsage } from "../../engine/mod.ts";
+import type { Generation, Usage as EngineUsage } from "../../engine/mod.ts";
 
 const tokens = (description: string) => z.int().min(0).meta({ description });
 
@@ -19,35 +19,32 @@ export const Usage = z.strictObject({
 }).meta({ id: "Usage", description: "Tokens that a request took." });
 export type Usage = z.output<typeof Usage>;
 
-/** Adds up what the generations of a request took. */
-export class UsageSum {
-  private cached = 0;
-  private completion = 0;
-  private reasoning = 0;
-
-  /** @param promptTokens Tokens of the request's prompts, each counted once. */
-  constructor(private readonly promptTokens: number) {}
-
-  /**
-   * A generation has ended.
-   *
-   * @param usage What it took; of its last chunk.
-   * @param first Whether it is the first of its prompt: the others share what that one computes.
-   */
-  add(usage: EngineUsage, first: boolean): void {
-    if (first) this.cached += usage.cachedTokens;
-    this.completion += usage.completionTokens;
-    this.reasoning += usage.reasoningTokens;
+/**
+ * What the generations of a request took.
+ *
+ * @param ended The usage of each that has ended, by its index.
+ * @param candidates Generations of each prompt; the others of a prompt share what the first computes.
+ */
+export function usageOf(
+  generations: readonly Generation[],
+  ended: readonly (EngineUsage | undefined)[],
+  candidates = generations.length,
+): Usage {
+  let [prompt, cached, completion, reasoning] = [0, 0, 0, 0];
+  for (const [index, { promptTokens }] of generations.entries()) {
+    const usage = ended[index];
+    if (index % candidates === 0) {
+      prompt += promptTokens;
+      cached += usage?.cachedTokens ?? 0;
+    }
+    completion += usage?.completionTokens ?? 0;
+    reasoning += usage?.reasoningTokens ?? 0;
   }
-
-  /** What all of them took so far. */
-  get usage(): Usage {
-    return {
-      prompt_tokens: this.promptTokens,
-      completion_tokens: this.completion,
-      total_tokens: this.promptTokens + this.completion,
-      prompt_tokens_details: { cached_tokens: this.cached },
-      completion_tokens_details: { reasoning_tokens: this.reasoning },
-    };
-  }
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: cached },
+    completion_tokens_details: { reasoning_tokens: reasoning },
+  };
 }

@@ -1,5 +1,5 @@
 import type { Generation, GenerationChunk, ToolCallPiece } from "../../engine/mod.ts";
-import { type Answer, chunksOf } from "../answer/mod.ts";
+import { type Answer, chunksTogether } from "../answer/mod.ts";
 import { wholeArguments } from "../request/mod.ts";
 import type { ContentBlock, MessageEvent, MessageObject, MessageUsage } from "./answer_schemas.ts";
 
@@ -23,7 +23,7 @@ export interface MessageOptions {
 
 /** An assistant's message on its way: the running generation, as one message or as events. */
 export class MessageAnswer implements Answer {
-  readonly done: Promise<void>;
+  readonly work: readonly Generation[];
   /** Whether a tool was called. */
   private called = false;
   private readonly id = `msg_${crypto.randomUUID().replaceAll("-", "")}`;
@@ -32,7 +32,7 @@ export class MessageAnswer implements Answer {
     private readonly generation: Generation,
     private readonly options: MessageOptions,
   ) {
-    this.done = generation.done;
+    this.work = [generation];
   }
 
   async whole(): Promise<MessageObject> {
@@ -41,8 +41,8 @@ export class MessageAnswer implements Answer {
     /** The text of each call's input. */
     const inputs = new Map<ToolUse, string>();
     let last: Piece | undefined;
-    for await (const { chunk } of chunksOf([this.generation])) {
-      for (const piece of this.pieces(chunk)) {
+    for await (const { chunks } of chunksTogether(this.work)) {
+      for (const piece of chunks.flatMap((chunk) => this.pieces(chunk))) {
         if (begins(last, piece)) content.push(emptyBlock(piece, SIGNATURE));
         last = piece;
         const block = content.at(-1)!;
@@ -50,7 +50,7 @@ export class MessageAnswer implements Answer {
         else if (block.type === "thinking") block.thinking += piece.text;
         else inputs.set(block, (inputs.get(block) ?? "") + piece.text);
       }
-      end = this.endOf(chunk) ?? end;
+      end = this.endOf(chunks.at(-1)!);
     }
     for (const [block, text] of inputs) block.input = wholeArguments(text) ?? {};
     // A generation that ends without a last chunk throws.
@@ -58,68 +58,65 @@ export class MessageAnswer implements Answer {
   }
 
   /** The message's events as JSON; each begins with its type. */
-  async *events(): AsyncGenerator<string> {
+  async *events(): AsyncGenerator<readonly string[]> {
     let index = -1;
     let open: Piece | undefined;
-    let started = false;
-    const closing = function* (): Generator<string> {
+    let events: string[] = [];
+    const close = () => {
       if (open?.kind === "thinking") {
-        yield event({
-          type: "content_block_delta",
-          index,
-          delta: { type: "signature_delta", signature: SIGNATURE },
-        });
+        const delta = { type: "signature_delta", signature: SIGNATURE } as const;
+        events.push(event({ type: "content_block_delta", index, delta }));
       }
-      if (open !== undefined) yield event({ type: "content_block_stop", index });
+      if (open !== undefined) events.push(event({ type: "content_block_stop", index }));
     };
-    for await (const { chunk } of chunksOf([this.generation])) {
+    let started = false;
+    for await (const { chunks } of chunksTogether(this.work)) {
       if (!started) {
         started = true;
-        yield event({ type: "message_start", message: this.head() });
-        yield event({ type: "ping" });
+        events.push(event({ type: "message_start", message: this.head() }));
+        events.push(event({ type: "ping" }));
       }
-      for (const piece of this.pieces(chunk)) {
-        if (begins(open, piece)) {
-          yield* closing();
-          index++;
-          yield event({
-            type: "content_block_start",
-            index,
-            content_block: emptyBlock(piece, ""),
-          });
-        }
-        open = piece;
-        // Pieced together: this is what the server spends on every token.
-        if (piece.text !== "") {
-          yield `{"type":"content_block_delta","index":${index},"delta":{${DELTAS[piece.kind]}:${
-            JSON.stringify(piece.text)
-          }}}`;
+      for (const chunk of chunks) {
+        for (const piece of this.pieces(chunk)) {
+          if (begins(open, piece)) {
+            close();
+            index++;
+            const content_block = emptyBlock(piece, "");
+            events.push(event({ type: "content_block_start", index, content_block }));
+          }
+          open = piece;
+          // Pieced together: this is what the server spends on every token.
+          if (piece.text !== "") {
+            events.push(
+              `{"type":"content_block_delta","index":${index},"delta":{${DELTAS[piece.kind]}:${
+                JSON.stringify(piece.text)
+              }}}`,
+            );
+          }
         }
       }
-      const end = this.endOf(chunk);
-      if (end === undefined) continue;
-      yield* closing();
-      yield event({ type: "message_delta", ...end });
-      yield event({ type: "message_stop" });
+      const end = this.endOf(chunks.at(-1)!);
+      if (end !== undefined) {
+        close();
+        events.push(event({ type: "message_delta", ...end }), event({ type: "message_stop" }));
+      }
+      yield events;
+      events = [];
     }
-  }
-
-  cancel(): void {
-    this.generation.cancel();
   }
 
   /** What a chunk adds, in order. Thinking that is left out is a piece without text. */
-  private *pieces(
-    { reasoning, text, toolCalls = [] }: GenerationChunk,
-  ): Generator<Piece> {
+  private pieces({ reasoning, text, toolCalls = [] }: GenerationChunk): Piece[] {
+    const pieces: Piece[] = [];
     if (reasoning !== "") {
-      yield { kind: "thinking", text: this.options.omitThinking ? "" : reasoning };
+      pieces.push({ kind: "thinking", text: this.options.omitThinking ? "" : reasoning });
     }
-    if (text !== "") yield { kind: "text", text };
+    if (text !== "") pieces.push({ kind: "text", text });
     for (const call of toolCalls) {
       this.called = true;
-      yield { kind: "tool_use", text: call.arguments, call };
+      pieces.push({ kind: "tool_use", text: call.arguments, call });
     }
+    return pieces;
   }
 
   /** The message as it begins. */

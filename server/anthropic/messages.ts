@@ -1,6 +1,8 @@
 import type { Hono } from "hono";
-import { answer, withModel } from "../answer/mod.ts";
-import { conversationPrompt, engineRequest, parseBody, readJson } from "../request/mod.ts";
+import type { z } from "zod";
+import type { ChatRequest, Constraint } from "../../engine/mod.ts";
+import { conversationRequest, ModelRequest } from "../answer/mod.ts";
+import { engineRequest, parseBody, readJson } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { route } from "../route.ts";
 import type { TokenCount } from "./answer_schemas.ts";
@@ -18,24 +20,8 @@ export function messagesRoutes(app: Hono<ServerEnv>, server: ServerContext): voi
       refuseUnsupported(body);
       const chat = chatRequest(body);
       const constraint = outputConstraint(body);
-      return await answer(c, server, body, async (model, ends) => {
-        const budget = reasoningBudget(body);
-        const conversation = await conversationPrompt(server, model, chat, budget, ends);
-        const request = await model.engine.ready({
-          ...engineRequest({ ...body, stop: body.stop_sequences }),
-          ...conversation,
-          constraint,
-          maxTokens: body.max_tokens,
-          signal: ends.signal,
-          onReport: ends.onReport,
-        });
-        const generation = model.engine.generate(request);
-        return new MessageAnswer(generation, {
-          model: model.name,
-          maxTokens: body.max_tokens,
-          omitThinking: body.thinking?.display === "omitted",
-        });
-      });
+      const request = new ModelRequest(c, server, body);
+      return await request.respond(messageAnswer(request, body, chat, constraint));
     },
   });
   route(app, "/v1/messages/count_tokens", {
@@ -43,10 +29,30 @@ export function messagesRoutes(app: Hono<ServerEnv>, server: ServerContext): voi
       const body = parseBody(CountTokensRequest, await readJson(c.req.raw, server.maxBodyBytes));
       refuseUnsupported(body);
       const chat = chatRequest(body);
-      return await withModel(c, server, body, async (model, ends) => {
-        const { prompt } = await conversationPrompt(server, model, chat, undefined, ends);
-        return c.json({ input_tokens: prompt.length } satisfies TokenCount);
-      });
+      const request = new ModelRequest(c, server, body);
+      using model = await request.lease();
+      const { prompt } = await conversationRequest(request, model, chat, undefined);
+      return c.json({ input_tokens: prompt.length } satisfies TokenCount);
     },
+  });
+}
+
+async function messageAnswer(
+  request: ModelRequest,
+  body: z.output<typeof MessagesRequest>,
+  chat: ChatRequest,
+  constraint: Constraint | undefined,
+): Promise<MessageAnswer> {
+  const model = await request.lease();
+  const ready = await model.engine.ready({
+    ...engineRequest({ ...body, stop: body.stop_sequences }),
+    ...await conversationRequest(request, model, chat, reasoningBudget(body)),
+    constraint,
+    maxTokens: body.max_tokens,
+  });
+  return new MessageAnswer(model.engine.generate(ready), {
+    model: model.name,
+    maxTokens: body.max_tokens,
+    omitThinking: body.thinking?.display === "omitted",
   });
 }

@@ -7,7 +7,7 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import { type ChatRequest, ROLES } from "../../engine/mod.ts";
 import { readAnyType } from "../access/mod.ts";
-import { modelFields, withModel } from "../answer/mod.ts";
+import { chatFormat, modelFields, ModelRequest } from "../answer/mod.ts";
 import {
   chatRequest as anthropicChat,
   CountTokensRequest,
@@ -20,7 +20,7 @@ import {
   readConversation,
   type ResponseStore,
 } from "../openai/responses/mod.ts";
-import { chatFormat, parseBody, wants } from "../request/mod.ts";
+import { parseBody, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { route } from "../route.ts";
 
@@ -100,20 +100,20 @@ export function applyTemplateRoute(
       const { model: name, chat } = readers[dialect](json);
       // Ollama's clients put a tag behind the name.
       const asked = { model: dialect === "ollama" ? await ownName(server.models, name) : name };
-      const answer = await withModel(c, server, asked, async (model, { signal, deadline }) => {
-        const writer = chatFormat(model);
-        const { text, tools, abilities } = await deadline.within(
-          signal,
-          (ends) => writer.prompt(chat, ends, true),
-        );
-        return {
+      const request = new ModelRequest(c, server, asked);
+      using model = await request.lease();
+      const writer = chatFormat(model);
+      const { text, tools, abilities } = await request.within(
+        (signal) => writer.prompt(chat, signal, true),
+      );
+      return c.json(
+        {
           prompt: text,
           dialect,
           call_format: tools?.format.name ?? null,
           abilities: abilities as AppliedTemplate["abilities"],
-        } satisfies AppliedTemplate;
-      });
-      return c.json(answer);
+        } satisfies AppliedTemplate,
+      );
     },
   });
 }

@@ -1,7 +1,7 @@
 import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { readAnyType } from "../access/mod.ts";
-import { answer, modelFields, SSE } from "../answer/mod.ts";
+import { modelFields, ModelRequest, SSE } from "../answer/mod.ts";
 import { answerCompletion } from "../openai/mod.ts";
 import { boolean, integer, parseBody, prompts, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
@@ -46,22 +46,26 @@ async function complete(
   json: unknown,
 ): Promise<Response> {
   const body = parseBody(LlamaCompletionRequest, json);
-  return await answer(c, server, body, async ({ engine, name }, { signal, deadline, onReport }) => {
-    const probabilities = body.n_probs ?? 0;
-    const request = await engine.ready({
-      ...llamaRequest(body),
-      prompt: body.prompt[0],
-      parseSpecial: true,
-      topLogprobs: probabilities > 0 ? probabilities : undefined,
-      signal,
-      ...deadline.ofEngine,
-      onReport,
-    });
-    const generation = engine.generate(request);
-    return new LlamaTextAnswer(generation, {
-      model: name,
-      returnTokens: body.return_tokens ?? false,
-      tokenizer: probabilities > 0 ? engine.tokenizer : undefined,
-    });
-  }, SSE);
+  const request = new ModelRequest(c, server, body);
+  return await request.respond(completionAnswer(request, body), SSE);
+}
+
+async function completionAnswer(
+  request: ModelRequest,
+  body: z.output<typeof LlamaCompletionRequest>,
+): Promise<LlamaTextAnswer> {
+  const { engine, name } = await request.lease();
+  const probabilities = body.n_probs ?? 0;
+  const ready = await engine.ready({
+    ...llamaRequest(body),
+    ...request.ends,
+    prompt: body.prompt[0],
+    parseSpecial: true,
+    topLogprobs: probabilities > 0 ? probabilities : undefined,
+  });
+  return new LlamaTextAnswer(engine.generate(ready), {
+    model: name,
+    returnTokens: body.return_tokens ?? false,
+    tokenizer: probabilities > 0 ? engine.tokenizer : undefined,
+  });
 }

@@ -6,8 +6,8 @@ import {
   longAnswer,
   MAX_TEXTS,
   modelFields,
+  ModelRequest,
   vectorsAsJson,
-  withModel,
 } from "../answer/mod.ts";
 import { answerEmbeddings } from "../openai/mod.ts";
 import { parseBody, prompts, wants } from "../request/mod.ts";
@@ -58,11 +58,11 @@ async function vectors(
     LlamaEmbeddingRequest,
     input === undefined ? json : { content: input, ...rest },
   );
-  return await withModel(c, server, body, async (model, ends) => {
-    const { vectors } = await embed(model, body.content, {}, ends);
-    return longAnswer(vectorsAsJson(vectors, (vector, index) => ({
-      index,
-      embedding: [Array.from(vector)],
-    })));
-  });
+  const request = new ModelRequest(c, server, body);
+  using model = await request.lease();
+  const { vectors } = await embed(request, model, body.content, {});
+  return longAnswer(vectorsAsJson(vectors, (vector, index) => ({
+    index,
+    embedding: [Array.from(vector)],
+  })));
 }

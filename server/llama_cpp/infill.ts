@@ -1,8 +1,7 @@
 import type { Hono } from "hono";
 import { z } from "zod";
-import type { Engine, GenerateRequest } from "../../engine/mod.ts";
 import { readAnyType } from "../access/mod.ts";
-import { answer, modelFields, SSE } from "../answer/mod.ts";
+import { modelFields, ModelRequest, SSE } from "../answer/mod.ts";
 import {
   arrayOf,
   boolean,
@@ -47,29 +46,17 @@ export function infillRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/infill", {
     POST: async (c) => {
       const body = parseBody(InfillRequest, await readAnyType(c, server));
-      return await answer(
-        c,
-        server,
-        body,
-        async ({ engine, name }, { signal, deadline, onReport }) => {
-          const { request: asked, truncated } = await requestOf(engine, body, signal);
-          const request = { ...asked, signal, ...deadline.ofEngine, onReport };
-          return new LlamaTextAnswer(
-            engine.generate(await engine.ready(request)),
-            { model: name, truncated },
-          );
-        },
-        SSE,
-      );
+      const request = new ModelRequest(c, server, body);
+      return await request.respond(infillAnswer(request, body), SSE);
     },
   });
 }
 
-async function requestOf(
-  engine: Engine,
+async function infillAnswer(
+  request: ModelRequest,
   body: InfillRequest,
-  signal: AbortSignal,
-): Promise<{ request: GenerateRequest; truncated: boolean }> {
+): Promise<LlamaTextAnswer> {
+  const { engine, name } = await request.lease();
   const { tokenizer, contextTokens } = engine;
   const asked = llamaRequest(body);
   const whole = await encodeGap(
@@ -82,13 +69,14 @@ async function requestOf(
       parseSpecial: false,
     },
     body.input_extra.map(({ filename, text }) => ({ name: filename ?? "", text })),
-    signal,
+    request.ends.signal,
   );
   const answer = Math.min(asked.maxTokens ?? Infinity, Math.ceil(contextTokens * ANSWER_SHARE));
   const short = shorten(whole, contextTokens - answer);
-  return {
-    request: { ...asked, prompt: gapTokens(short) },
+  const ready = await engine.ready({ ...asked, ...request.ends, prompt: gapTokens(short) });
+  return new LlamaTextAnswer(engine.generate(ready), {
+    model: name,
     truncated: short.before.length < whole.before.length ||
       short.after.length < whole.after.length || short.files.length < whole.files.length,
-  };
+  });
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { GeneratedToken, Generation, Tokenizer } from "../../engine/mod.ts";
-import { type Answer, chunksOf, Timings, timingsOf, tokenName } from "../answer/mod.ts";
+import type { GeneratedToken, Generation, GenerationChunk, Tokenizer } from "../../engine/mod.ts";
+import { type Answer, chunksTogether, Timings, timingsOf, tokenName } from "../answer/mod.ts";
 
 const count = (description: string) => z.int().min(0).meta({ description });
 
@@ -66,14 +66,13 @@ export interface TextOptions {
 
 /** A text on its way, as one answer or as events. */
 export class LlamaTextAnswer implements Answer {
-  readonly done: Promise<void>;
+  readonly work: readonly Generation[];
+  private predicted = 0;
+  /** Tokens whose text is held back. */
+  private held: GeneratedToken[] = [];
 
   constructor(private readonly generation: Generation, private readonly options: TextOptions) {
-    this.done = generation.done;
-  }
-
-  cancel(): void {
-    this.generation.cancel();
+    this.work = [generation];
   }
 
   /** The whole answer, when it is done. */
@@ -82,11 +81,13 @@ export class LlamaTextAnswer implements Answer {
     const tokens: number[] = [];
     const probabilities: Probability[] = [];
     let last: LlamaText | undefined;
-    for await (const piece of this.pieces()) {
-      content += piece.content;
-      tokens.push(...piece.tokens);
-      probabilities.push(...piece.completion_probabilities ?? []);
-      if (piece.stop) last = piece;
+    for await (const { chunks } of chunksTogether(this.work)) {
+      for (const piece of chunks.flatMap((chunk) => this.pieces(chunk))) {
+        content += piece.content;
+        tokens.push(...piece.tokens);
+        probabilities.push(...piece.completion_probabilities ?? []);
+        if (piece.stop) last = piece;
+      }
     }
     const reported = this.options.tokenizer === undefined
       ? {}
@@ -96,56 +97,60 @@ export class LlamaTextAnswer implements Answer {
   }
 
   /** The answer's events as JSON. */
-  async *events(): AsyncGenerator<string> {
-    for await (const piece of this.pieces()) yield JSON.stringify(piece);
+  async *events(): AsyncGenerator<readonly string[]> {
+    for await (const { chunks } of chunksTogether(this.work)) {
+      const events: string[] = [];
+      for (const chunk of chunks) {
+        for (const piece of this.pieces(chunk)) events.push(JSON.stringify(piece));
+      }
+      yield events;
+    }
   }
 
-  private async *pieces(): AsyncGenerator<LlamaPiece | LlamaText> {
+  /** What a chunk adds. */
+  private pieces({ text, tokens, finishReason, usage, stopString }: GenerationChunk) {
     const { model, truncated = false, returnTokens, tokenizer } = this.options;
-    let tokens = 0;
-    /** Tokens whose text is held back. */
-    let held: GeneratedToken[] = [];
+    const pieces: (LlamaPiece | LlamaText)[] = [];
     const { promptTokens } = this.generation;
     const head = { index: 0, tokens_evaluated: promptTokens, id_slot: -1 } as const;
-    for await (const { chunk } of chunksOf([this.generation])) {
-      tokens += chunk.tokens.length;
-      held.push(...chunk.tokens);
-      const { finishReason, usage, stopString } = chunk;
-      const untold = (returnTokens || tokenizer !== undefined) && held.length > 0;
-      if (chunk.text !== "" || (finishReason !== undefined && untold)) {
-        yield {
-          ...head,
-          content: chunk.text,
-          tokens: returnTokens ? held.map(({ token }) => token) : [],
-          ...(tokenizer === undefined
-            ? {}
-            : { completion_probabilities: held.map((one) => probabilityOf(tokenizer, one)) }),
-          stop: false,
-          tokens_predicted: tokens,
-        };
-        held = [];
-      }
-      if (finishReason === undefined || usage === undefined) continue;
-      // An end token is sampled and not reported.
-      const byModel = tokens < usage.completionTokens;
-      yield {
+    this.predicted += tokens.length;
+    this.held.push(...tokens);
+    const { held } = this;
+    const untold = (returnTokens || tokenizer !== undefined) && held.length > 0;
+    if (text !== "" || (finishReason !== undefined && untold)) {
+      pieces.push({
         ...head,
-        content: "",
-        tokens: [],
-        stop: true,
-        stop_type: finishReason === "length"
-          ? "limit"
-          : stopString === undefined && byModel
-          ? "eos"
-          : "word",
-        stopping_word: stopString ?? "",
-        model,
-        tokens_predicted: usage.completionTokens,
-        tokens_cached: usage.cachedTokens,
-        truncated,
-        timings: timingsOf(this.generation, usage),
-      };
+        content: text,
+        tokens: returnTokens ? held.map(({ token }) => token) : [],
+        ...(tokenizer === undefined
+          ? {}
+          : { completion_probabilities: held.map((one) => probabilityOf(tokenizer, one)) }),
+        stop: false,
+        tokens_predicted: this.predicted,
+      });
+      this.held = [];
     }
+    if (finishReason === undefined || usage === undefined) return pieces;
+    // An end token is sampled and not reported.
+    const byModel = this.predicted < usage.completionTokens;
+    pieces.push({
+      ...head,
+      content: "",
+      tokens: [],
+      stop: true,
+      stop_type: finishReason === "length"
+        ? "limit"
+        : stopString === undefined && byModel
+        ? "eos"
+        : "word",
+      stopping_word: stopString ?? "",
+      model,
+      tokens_predicted: usage.completionTokens,
+      tokens_cached: usage.cachedTokens,
+      truncated,
+      timings: timingsOf(this.generation, usage),
+    });
+    return pieces;
   }
 }
 

@@ -11,10 +11,10 @@ import {
   listAsJson,
   longAnswer,
   modelFields,
+  ModelRequest,
   objectAsJson,
   textAsJson,
   wholeText,
-  withModel,
 } from "../answer/mod.ts";
 import { boolean, parseBody, string, tokenIds, wants, wrongField } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
@@ -74,30 +74,32 @@ export function tokenRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
       const text = content ?? prompt;
       if (text == null) throw wrongField("content", "a string", undefined);
       const asVllm = content == null;
-      return await withModel(c, server, body, async ({ engine }, { signal }) => {
-        const { tokenizer, contextTokens } = engine;
-        const tokens = await engine.encode(text, {
-          addSpecial: (asVllm ? body.add_special_tokens : undefined) ?? body.add_special ?? asVllm,
-          parseSpecial: body.parse_special ?? true,
-        }, signal);
-        const pieces = new Pieces(tokenizer);
-        return longAnswer(objectAsJson({
-          tokens: listAsJson(tokens, (id) => with_pieces ? pieces.of(id) : id),
-          ...(asVllm ? { count: tokens.length, max_model_len: contextTokens } : {}),
-        }));
-      });
+      const request = new ModelRequest(c, server, body);
+      using model = await request.lease();
+      const { engine } = model;
+      const { tokenizer, contextTokens } = engine;
+      const tokens = await engine.encode(text, {
+        addSpecial: (asVllm ? body.add_special_tokens : undefined) ?? body.add_special ?? asVllm,
+        parseSpecial: body.parse_special ?? true,
+      }, request.ends.signal);
+      const pieces = new Pieces(tokenizer);
+      return longAnswer(objectAsJson({
+        tokens: listAsJson(tokens, (id) => with_pieces ? pieces.of(id) : id),
+        ...(asVllm ? { count: tokens.length, max_model_len: contextTokens } : {}),
+      }));
     },
   });
   route(app, "/detokenize", {
     POST: async (c) => {
       const body = parseBody(DetokenizeRequest, await readAnyType(c, server));
-      return await withModel(c, server, body, async ({ engine }, { signal }) => {
-        checkTokens(engine.tokenizer, body.tokens);
-        const content = await engine.decode(body.tokens, signal);
-        return longAnswer(
-          objectAsJson({ content: textAsJson(content), prompt: textAsJson(content) }),
-        );
-      });
+      const request = new ModelRequest(c, server, body);
+      using model = await request.lease();
+      const { engine } = model;
+      checkTokens(engine.tokenizer, body.tokens);
+      const content = await engine.decode(body.tokens, request.ends.signal);
+      return longAnswer(
+        objectAsJson({ content: textAsJson(content), prompt: textAsJson(content) }),
+      );
     },
   });
 }

@@ -2,8 +2,8 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import type { ChatMessage, ChatRequest } from "../../engine/mod.ts";
 import { readAnyType } from "../access/mod.ts";
-import { answer } from "../answer/mod.ts";
-import { arrayOf, conversationPrompt, notShown, parseBody, string, wants } from "../request/mod.ts";
+import { conversationRequest, ModelRequest } from "../answer/mod.ts";
+import { arrayOf, notShown, parseBody, string, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { unsupported } from "../errors.ts";
 import { route } from "../route.ts";
@@ -21,7 +21,7 @@ import {
 import { loadOrUnload } from "./load.ts";
 import { ownName } from "./names.ts";
 import { optionsRequest } from "./options.ts";
-import { type Said, TextAnswer, textOptions } from "./text_answer.ts";
+import { type Said, TextAnswer } from "./text_answer.ts";
 import { answeredCallsField, callsField, OpenCalls, readTools, toolsField } from "./tools.ts";
 
 const ROLES = ["system", "user", "assistant", "tool"] as const;
@@ -99,28 +99,25 @@ export function chatRoute(app: Hono<ServerEnv>, server: ServerContext): void {
       const model = await ownName(server.models, body.model);
       if (chat.messages.length === 0) return await loadOrUnload(c, server, model, body, said);
       const asked = { ...body, model, stream: body.stream ?? true };
-      return await answer(c, server, asked, async (served, ends) => {
-        const at = { arrived, served: performance.now() };
-        const options = optionsRequest(body);
-        const budget = thinkingBudget(body.think);
-        const conversation = await conversationPrompt(server, served, chat, budget, ends);
-        const request = await served.engine.ready({
-          ...options,
-          ...conversation,
-          signal: ends.signal,
-          onReport: ends.onReport,
-        });
-        const generation = served.engine.generate(request);
-        return new TextAnswer(
-          body.model ?? served.name,
-          generation,
-          said,
-          at,
-          textOptions(served, body),
-        );
-      });
+      const request = new ModelRequest(c, server, asked);
+      return await request.respond(chatAnswer(request, body, chat, arrived));
     },
   });
+}
+
+async function chatAnswer(
+  request: ModelRequest,
+  body: Body,
+  chat: ChatRequest,
+  arrived: number,
+): Promise<TextAnswer> {
+  const model = await request.lease();
+  const at = { arrived, served: performance.now() };
+  const ready = await model.engine.ready({
+    ...optionsRequest(body),
+    ...await conversationRequest(request, model, chat, thinkingBudget(body.think)),
+  });
+  return new TextAnswer(model, model.engine.generate(ready), body, said, at);
 }
 
 /**

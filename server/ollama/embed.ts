@@ -1,5 +1,6 @@
 import type { Hono } from "hono";
 import { z } from "zod";
+import type { Embeddings } from "../../engine/mod.ts";
 import { readAnyType } from "../access/mod.ts";
 import {
   dimensionsField,
@@ -8,9 +9,9 @@ import {
   longAnswer,
   MAX_TEXTS,
   modelFields,
+  ModelRequest,
   objectAsJson,
   vectorsAsJson,
-  withModel,
 } from "../answer/mod.ts";
 import { boolean, parseBody, read, string, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
@@ -80,21 +81,24 @@ export function embedRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
       const body = parseBody(OllamaEmbedRequest, await readAnyType(c, server));
       const { input = [], truncate, dimensions, keep_alive } = body;
       const name = await ownName(server.models, body.model);
-      if (input.length === 0) await loadModel(c, server, name, keep_alive ?? undefined);
-      const asked = { model: name, keep_alive };
-      const { vectors, tokens, served } = input.length === 0
-        ? { ...NOTHING, served: performance.now() }
-        : await withModel(c, server, asked, async (model, ends) => {
-          const served = performance.now();
-          const how = { truncate: truncate ?? true, dimensions: dimensions ?? undefined };
-          return { ...await embed(model, input, how, ends), served };
-        });
+      let served: number;
+      let embedded: Embeddings = { vectors: [], tokens: 0 };
+      if (input.length === 0) {
+        await loadModel(c, server, name, keep_alive ?? undefined);
+        served = performance.now();
+      } else {
+        const request = new ModelRequest(c, server, { model: name, keep_alive });
+        using model = await request.lease();
+        served = performance.now();
+        const how = { truncate: truncate ?? true, dimensions: dimensions ?? undefined };
+        embedded = await embed(request, model, input, how);
+      }
       return longAnswer(objectAsJson({
         model: body.model ?? name,
-        embeddings: vectorsAsJson(vectors, (vector) => Array.from(vector)),
+        embeddings: vectorsAsJson(embedded.vectors, (vector) => Array.from(vector)),
         total_duration: Math.round((performance.now() - arrived) * 1e6),
         load_duration: Math.round((served - arrived) * 1e6),
-        prompt_eval_count: tokens,
+        prompt_eval_count: embedded.tokens,
       }));
     },
   });
@@ -107,12 +111,10 @@ export function embedRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
         await loadModel(c, server, name, keep_alive ?? undefined);
         return c.json({ embedding: [] } satisfies z.output<typeof OllamaEmbedding>);
       }
-      return await withModel(c, server, { model: name, keep_alive }, async (model, ends) => {
-        const { vectors: [vector] } = await embed(model, [prompt], { truncate: true }, ends);
-        return c.json({ embedding: Array.from(vector) } satisfies z.output<typeof OllamaEmbedding>);
-      });
+      const request = new ModelRequest(c, server, { model: name, keep_alive });
+      using model = await request.lease();
+      const { vectors: [vector] } = await embed(request, model, [prompt], { truncate: true });
+      return c.json({ embedding: Array.from(vector) } satisfies z.output<typeof OllamaEmbedding>);
     },
   });
 }
-
-const NOTHING = { vectors: [], tokens: 0 };

@@ -2,11 +2,10 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import type { ChatMessage, GenerateRequest } from "../../engine/mod.ts";
 import { readAnyType } from "../access/mod.ts";
-import { answer, type AnswerEnds } from "../answer/mod.ts";
+import { conversationRequest, ModelRequest } from "../answer/mod.ts";
 import type { ServedModel } from "../models/mod.ts";
 import {
   boolean,
-  conversationPrompt,
   encodeGap,
   gapTokens,
   parseBody,
@@ -31,7 +30,7 @@ import {
 import { loadOrUnload } from "./load.ts";
 import { ownName } from "./names.ts";
 import { optionsRequest } from "./options.ts";
-import { type Said, TextAnswer, textOptions } from "./text_answer.ts";
+import { type Said, TextAnswer } from "./text_answer.ts";
 
 /** The body of `POST /api/generate`. */
 export const OllamaGenerateRequest = z.object({
@@ -82,20 +81,21 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
       const model = await ownName(server.models, body.model);
       if (!body.prompt && !body.suffix) return await loadOrUnload(c, server, model, body, said);
       const asked = { ...body, model, stream: body.stream ?? true };
-      return await answer(c, server, asked, async (served, ends) => {
-        const at = { arrived, served: performance.now() };
-        const request = await requestOf(server, served, body, ends);
-        const generation = served.engine.generate(await served.engine.ready(request));
-        return new TextAnswer(
-          body.model ?? served.name,
-          generation,
-          said,
-          at,
-          textOptions(served, body),
-        );
-      });
+      const request = new ModelRequest(c, server, asked);
+      return await request.respond(generateAnswer(request, body, arrived));
     },
   });
+}
+
+async function generateAnswer(
+  request: ModelRequest,
+  body: Body,
+  arrived: number,
+): Promise<TextAnswer> {
+  const model = await request.lease();
+  const at = { arrived, served: performance.now() };
+  const ready = await model.engine.ready(await requestOf(request, model, body));
+  return new TextAnswer(model, model.engine.generate(ready), body, said, at);
 }
 
 function refuse(body: Body): void {
@@ -115,19 +115,17 @@ function refuse(body: Body): void {
 }
 
 async function requestOf(
-  server: ServerContext,
+  request: ModelRequest,
   model: ServedModel,
   body: Body,
-  ends: AnswerEnds,
 ): Promise<GenerateRequest> {
   const { engine } = model;
   const { prompt, suffix, system, raw, think } = body;
-  const { signal, deadline, onReport } = ends;
-  const common = { ...optionsRequest(body), signal, ...deadline.ofEngine, onReport };
+  const common = { ...optionsRequest(body), ...request.ends };
   if (suffix) {
     const gap = { before: prompt ?? "", after: suffix, parseSpecial: raw ?? false };
     const fim = requireFim(engine.tokenizer, "suffix");
-    return { ...common, prompt: gapTokens(await encodeGap(engine, fim, gap, [], signal)) };
+    return { ...common, prompt: gapTokens(await encodeGap(engine, fim, gap, [], common.signal)) };
   }
   // A model without a template reads the prompt as it is, as it does with Ollama.
   if (raw || (engine.chat === undefined && !system)) {
@@ -138,8 +136,6 @@ async function requestOf(
     { role: "user", content: prompt! },
   ];
   const chat = { messages, ...thinking(think) };
-  return {
-    ...common,
-    ...await conversationPrompt(server, model, chat, thinkingBudget(think), ends),
-  };
+  const budget = thinkingBudget(think);
+  return { ...common, ...await conversationRequest(request, model, chat, budget) };
 }

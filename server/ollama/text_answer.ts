@@ -1,5 +1,5 @@
-import type { Generation, GenerationChunk, Tokenizer } from "../../engine/mod.ts";
-import { type Answer, chunksOf } from "../answer/mod.ts";
+import type { Generation, GenerationChunk } from "../../engine/mod.ts";
+import { type Answer, chunksTogether } from "../answer/mod.ts";
 import type { ServedModel } from "../models/mod.ts";
 import { chatLogprobs } from "../openai/mod.ts";
 import type { AnswerEnd, CommonFields, Logprobs } from "./fields.ts";
@@ -19,18 +19,18 @@ export interface Arrival {
 
 /** A text on its way, as one answer or as a line for each piece. */
 export class TextAnswer implements Answer {
-  readonly done: Promise<void>;
+  readonly work: readonly Generation[];
   private readonly calls = new WholeCalls();
 
-  /** @param model What the client calls the model. */
+  /** @param asked What was asked for: by which name, and with which log-probabilities. */
   constructor(
-    private readonly model: string,
+    private readonly served: ServedModel,
     private readonly generation: Generation,
+    private readonly asked: Pick<CommonFields, "model" | "logprobs" | "top_logprobs">,
     private readonly said: Said,
     private readonly arrival: Arrival,
-    private readonly logprobs?: LogprobOptions,
   ) {
-    this.done = generation.done;
+    this.work = [generation];
   }
 
   async whole(): Promise<object> {
@@ -38,55 +38,57 @@ export class TextAnswer implements Answer {
     const calls: AnsweredCall[] = [];
     const logprobs: LogprobList = [];
     let end: AnswerEnd | undefined;
-    for await (const { chunk } of chunksOf([this.generation])) {
-      text += chunk.text;
-      reasoning += chunk.reasoning;
-      calls.push(...this.calls.push(chunk));
-      logprobs.push(...this.logprobsOf(chunk));
-      end ??= this.endOf(chunk);
+    for await (const { chunks } of chunksTogether(this.work)) {
+      for (const chunk of chunks) {
+        text += chunk.text;
+        reasoning += chunk.reasoning;
+        calls.push(...this.calls.push(chunk));
+        logprobs.push(...this.logprobsOf(chunk));
+      }
+      end = this.endOf(chunks.at(-1)!);
     }
-    const probable = this.logprobs === undefined ? {} : { logprobs };
+    const probable = this.asked.logprobs ? { logprobs } : {};
     return { ...this.head, ...this.said(text, reasoning, calls), ...probable, ...end };
   }
 
-  async *events(): AsyncGenerator<string> {
+  async *events(): AsyncGenerator<readonly string[]> {
     /** Log-probabilities of tokens whose text is held back. */
     let held: LogprobList = [];
-    for await (const { chunk } of chunksOf([this.generation])) {
-      const { text, reasoning } = chunk;
-      const calls = this.calls.push(chunk);
-      held.push(...this.logprobsOf(chunk));
-      if (text !== "" || reasoning !== "" || calls.length > 0) {
-        yield JSON.stringify({
+    for await (const { chunks } of chunksTogether(this.work)) {
+      const events: string[] = [];
+      for (const chunk of chunks) {
+        const { text, reasoning } = chunk;
+        const calls = this.calls.push(chunk);
+        held.push(...this.logprobsOf(chunk));
+        if (text === "" && reasoning === "" && calls.length === 0) continue;
+        events.push(JSON.stringify({
           ...this.head,
           ...this.said(text, reasoning, calls),
           ...(held.length === 0 ? {} : { logprobs: held }),
           done: false,
-        });
+        }));
         held = [];
       }
-      const end = this.endOf(chunk);
-      if (end === undefined) continue;
-      const last = held.length === 0 ? {} : { logprobs: held };
-      yield JSON.stringify({ ...this.head, ...this.said("", ""), ...last, ...end });
+      const end = this.endOf(chunks.at(-1)!);
+      if (end !== undefined) {
+        const last = held.length === 0 ? {} : { logprobs: held };
+        events.push(JSON.stringify({ ...this.head, ...this.said("", ""), ...last, ...end }));
+      }
+      yield events;
     }
   }
 
-  cancel(): void {
-    this.generation.cancel();
-  }
-
   private logprobsOf({ tokens }: GenerationChunk): LogprobList {
-    if (this.logprobs === undefined) return [];
-    const { tokenizer, top } = this.logprobs;
-    return chatLogprobs(tokenizer, tokens).map(({ top_logprobs, ...one }) => ({
+    const { logprobs, top_logprobs: top } = this.asked;
+    if (!logprobs) return [];
+    return chatLogprobs(this.served.engine.tokenizer, tokens).map(({ top_logprobs, ...one }) => ({
       ...withBytes(one),
       ...(top ? { top_logprobs: top_logprobs.map(withBytes) } : {}),
     }));
   }
 
   private get head() {
-    return { model: this.model, created_at: new Date().toISOString() };
+    return { model: this.asked.model ?? this.served.name, created_at: new Date().toISOString() };
   }
 
   private endOf(
@@ -108,22 +110,7 @@ export class TextAnswer implements Answer {
   }
 }
 
-/** How log-probabilities are reported: absent where none are wanted. */
-export interface LogprobOptions {
-  readonly tokenizer: Tokenizer;
-  /** Whether those of other tokens are reported too. */
-  readonly top: boolean;
-}
-
 type LogprobList = NonNullable<Logprobs>;
-
-/** Which log-probabilities a request wants. */
-export function textOptions(
-  { engine }: ServedModel,
-  { logprobs, top_logprobs }: Pick<CommonFields, "logprobs" | "top_logprobs">,
-): LogprobOptions | undefined {
-  return logprobs ? { tokenizer: engine.tokenizer, top: (top_logprobs ?? 0) > 0 } : undefined;
-}
 
 function withBytes<T extends { readonly bytes: readonly number[] | null }>(one: T) {
   return { ...one, bytes: [...one.bytes ?? []] };

@@ -1,164 +1,159 @@
-import type { FinishReason, Generation, GenerationChunk, Tokenizer } from "../../engine/mod.ts";
-import {
-  type Answer,
-  cancelAll,
-  chunksOf,
-  chunksTogether,
-  type Timings,
-  timingsOf,
-  UsageSum,
-} from "../answer/mod.ts";
-import { type CallDelta, CustomCalls } from "./custom_calls.ts";
+import type {
+  FinishReason,
+  Generation,
+  GenerationChunk,
+  Tokenizer,
+  ToolCallPiece,
+  Usage as EngineUsage,
+} from "../../engine/mod.ts";
+import { type Answer, chunksTogether, timingsOf, usageOf } from "../answer/mod.ts";
 import { chatLogprobs } from "./chat_logprobs.ts";
 import type { ChatChoice } from "./chat_schemas.ts";
+import { customNames } from "./chat_tools.ts";
+import { InputReader } from "./custom_input.ts";
 import type { AnswerHead } from "./head.ts";
 
 /** What the first event of a choice has in place of text. */
 const FIRST_DELTA = '{"role":"assistant","content":"","refusal":null}';
 
-const NO_CALLS: readonly CallDelta[] = [];
+/** What a piece of a call is in a stream; id, type and name come with a call's first piece. */
+interface CallDelta {
+  readonly index: number;
+  readonly id?: string;
+  readonly type?: "function" | "custom";
+  readonly function?: { readonly name?: string; readonly arguments: string };
+  readonly custom?: { readonly name?: string; readonly input: string };
+}
+
+/** What is reported with an answer. */
+interface ChatOptions {
+  /** Tells what tokens are called, where log-probabilities are wanted; else absent. */
+  readonly tokenizer?: Tokenizer;
+  /** Whether the last event tells the usage, and the others that they do not. */
+  readonly withUsage: boolean;
+  /** Whether the answer, or the first choice's last event, tells how long it took. */
+  readonly withTimings: boolean;
+  /** The request's tools, some of which may be custom ones. */
+  readonly tools?: readonly unknown[] | null;
+}
 
 /** An assistant's answer on its way: the running generations, as one answer or as events. */
 export class ChatAnswer implements Answer {
-  readonly done: Promise<unknown>;
-  private readonly tokenizer?: Tokenizer;
-  private readonly withUsage: boolean;
-  private readonly withTimings: boolean;
-  private readonly calls: CustomCalls;
+  private calls?: CallReader;
 
   /**
    * @param head What the answer and all its events begin with.
-   * @param generations The choices, all of them of one prompt.
-   * @param tokenizer Tells what tokens are called, where log-probabilities are wanted; else absent.
-   * @param withUsage Whether the last event tells the usage, and the others that they do not.
-   * @param custom The names of the custom tools.
-   * @param withTimings Whether the answer, or the first choice's last event, tells how long it took.
+   * @param work The choices, all of them of one prompt.
    */
   constructor(
     private readonly head: AnswerHead<"chat.completion" | "chat.completion.chunk">,
-    private readonly generations: readonly Generation[],
-    { tokenizer, withUsage, withTimings = false, custom = new Set() }: {
-      tokenizer?: Tokenizer;
-      withUsage: boolean;
-      custom?: ReadonlySet<string>;
-      withTimings?: boolean;
-    },
-  ) {
-    this.tokenizer = tokenizer;
-    this.withUsage = withUsage;
-    this.withTimings = withTimings;
-    this.calls = new CustomCalls(custom);
-    this.done = Promise.all(generations.map(({ done }) => done));
-  }
+    readonly work: readonly Generation[],
+    private readonly options: ChatOptions,
+  ) {}
 
   /** The whole answer, when it is done. */
   async whole() {
-    const { tokenizer } = this;
-    const reasoning = this.generations.map(() => "");
-    const choices = this.generations.map((_, index): ChatChoice => ({
+    const { work, options: { tokenizer, withTimings } } = this;
+    const choices = work.map((_, index): ChatChoice => ({
       index,
       message: { role: "assistant", content: "", refusal: null },
       logprobs: tokenizer === undefined ? null : { content: [], refusal: null },
       // Every generation that ends otherwise throws.
       finish_reason: "stop",
     }));
-    const sum = this.usageSum();
-    let timings: Timings | undefined;
-    for await (const { index, chunk } of chunksOf(this.generations)) {
-      timings ??= this.timings(index, chunk);
+    const reasoning = work.map(() => "");
+    const usages: (EngineUsage | undefined)[] = [];
+    for await (const { index, chunks } of chunksTogether(work)) {
       const choice = choices[index];
-      choice.message.content += chunk.text;
-      addCalls(choice.message, this.callDeltas(index, chunk));
-      reasoning[index] += chunk.reasoning;
-      if (chunk.finishReason !== undefined) {
-        choice.finish_reason = finishOf(
-          chunk.finishReason,
-          choice.message.tool_calls !== undefined,
-        );
-      }
-      if (chunk.usage !== undefined) sum.add(chunk.usage, index === 0);
-      if (tokenizer !== undefined) {
-        choice.logprobs!.content.push(...chatLogprobs(tokenizer, chunk.tokens));
+      const { message } = choice;
+      for (const { text, reasoning: thought, toolCalls, tokens, finishReason, usage } of chunks) {
+        message.content += text;
+        reasoning[index] += thought;
+        if (toolCalls !== undefined) addCalls(message, this.callDeltas(index, toolCalls));
+        if (tokenizer !== undefined) {
+          choice.logprobs!.content.push(...chatLogprobs(tokenizer, tokens));
+        }
+        if (finishReason !== undefined) {
+          choice.finish_reason = finishOf(finishReason, message.tool_calls !== undefined);
+        }
+        usages[index] = usage;
       }
     }
-    for (const [index, text] of reasoning.entries()) {
-      if (text !== "") choices[index].message.reasoning_content = text;
-    }
-    for (const { message } of choices) {
+    for (const [index, { message }] of choices.entries()) {
+      if (reasoning[index] !== "") message.reasoning_content = reasoning[index];
       if (message.tool_calls !== undefined && message.content === "") message.content = null;
     }
-    const took = timings === undefined ? {} : { timings };
-    return { ...this.head, choices, usage: sum.usage, ...took };
+    const took = withTimings && usages[0] ? { timings: timingsOf(work[0], usages[0]) } : {};
+    return { ...this.head, choices, usage: usageOf(work, usages), ...took };
   }
 
   /** The answer's events as JSON, pieced together around the head's: this is what the server spends on every token. */
   async *events(): AsyncGenerator<string | readonly string[]> {
-    const { withUsage } = this;
+    const { work, options: { tokenizer, withUsage, withTimings } } = this;
     const start = JSON.stringify(this.head).slice(0, -1) + ',"choices":[';
     const end = withUsage ? '],"usage":null}' : "]}";
     const begun = new Set<number>();
     const calling = new Set<number>();
-    const sum = this.usageSum();
-    for await (const { index, chunks } of chunksTogether(this.generations)) {
+    const usages: (EngineUsage | undefined)[] = [];
+    for await (const { index, chunks } of chunksTogether(work)) {
       const events: string[] = [];
-      const add = (delta: string, logprobs = "null", reason = "null", ending = end) => {
-        events.push(
-          `${start}{"index":${index},"delta":${delta},"logprobs":${logprobs},"finish_reason":${reason}}${ending}`,
-        );
-      };
+      const choice = `${start}{"index":${index},"delta":`;
       if (!begun.has(index)) {
         begun.add(index);
-        add(FIRST_DELTA);
+        events.push(`${choice}${FIRST_DELTA},"logprobs":null,"finish_reason":null}${end}`);
       }
       for (const chunk of chunks) {
-        const { finishReason, usage } = chunk;
-        if (chunk.toolCalls?.length) calling.add(index);
-        const delta = deltaOf(chunk, this.callDeltas(index, chunk));
-        const logprobs = this.logprobs(chunk);
+        const { toolCalls, finishReason, usage } = chunk;
+        if (toolCalls?.length) calling.add(index);
+        const delta = deltaOf(chunk, toolCalls && this.callDeltas(index, toolCalls));
+        const logprobs = tokenizer === undefined ? "null" : logprobsOf(tokenizer, chunk);
         // Text that is held back needs no event.
-        if (delta !== "{}" || logprobs !== "null") add(delta, logprobs);
-        if (finishReason !== undefined) {
-          const reason = finishOf(finishReason, calling.has(index));
-          add("{}", "null", `"${reason}"`, this.ending(end, index, chunk));
+        if (delta !== "{}" || logprobs !== "null") {
+          events.push(`${choice}${delta},"logprobs":${logprobs},"finish_reason":null}${end}`);
         }
-        if (usage !== undefined) sum.add(usage, index === 0);
+        if (finishReason === undefined) continue;
+        const reason = finishOf(finishReason, calling.has(index));
+        const last = withTimings && index === 0 && usage !== undefined
+          ? `${end.slice(0, -1)},"timings":${JSON.stringify(timingsOf(work[0], usage))}}`
+          : end;
+        events.push(`${choice}{},"logprobs":null,"finish_reason":"${reason}"}${last}`);
+        usages[index] = usage;
       }
       yield events;
     }
-    if (withUsage) yield `${start}],"usage":${JSON.stringify(sum.usage)}}`;
+    if (withUsage) yield `${start}],"usage":${JSON.stringify(usageOf(work, usages))}}`;
   }
 
-  /** What an event ends with, in the first choice's last one with the times. */
-  private ending(end: string, index: number, chunk: GenerationChunk): string {
-    const timings = this.timings(index, chunk);
-    return timings === undefined
-      ? end
-      : `${end.slice(0, -1)},"timings":${JSON.stringify(timings)}}`;
+  private callDeltas(choice: number, pieces: readonly ToolCallPiece[]): CallDelta[] {
+    const calls = this.calls ??= new CallReader(customNames(this.options.tools));
+    return pieces.flatMap((piece) => calls.delta(choice, piece) ?? []);
   }
+}
 
-  private timings(index: number, { usage }: GenerationChunk): Timings | undefined {
-    if (!this.withTimings || index > 0 || usage === undefined) return undefined;
-    return timingsOf(this.generations[0], usage);
-  }
+/** Separates calls of custom tools, which are functions with one text to the model, from those of functions. */
+class CallReader {
+  /** The inputs of the custom tools' calls, by the choice's and the call's number. */
+  private readonly inputs = new Map<string, InputReader>();
 
-  /** Ends the generations that run or wait. */
-  cancel(): void {
-    cancelAll(this.generations);
-  }
+  /** @param custom The names of the custom tools. */
+  constructor(private readonly custom: ReadonlySet<string>) {}
 
-  private callDeltas(choice: number, { toolCalls }: GenerationChunk): readonly CallDelta[] {
-    if (toolCalls === undefined) return NO_CALLS;
-    return toolCalls.flatMap((piece) => this.calls.delta(choice, piece) ?? []);
-  }
-
-  private logprobs({ tokens }: GenerationChunk): string {
-    if (this.tokenizer === undefined) return "null";
-    const content = chatLogprobs(this.tokenizer, tokens);
-    return content.length === 0 ? "null" : JSON.stringify({ content, refusal: null });
-  }
-
-  private usageSum(): UsageSum {
-    return new UsageSum(this.generations[0].promptTokens);
+  /** What a client gets of a piece; undefined: nothing yet. */
+  delta(
+    choice: number,
+    { index, id, name, arguments: text }: ToolCallPiece,
+  ): CallDelta | undefined {
+    const key = `${choice}.${index}`;
+    if (name !== undefined && this.custom.has(name)) this.inputs.set(key, new InputReader());
+    const input = this.inputs.get(key);
+    if (input === undefined) {
+      return name === undefined
+        ? { index, function: { arguments: text } }
+        : { index, id, type: "function", function: { name, arguments: text } };
+    }
+    const more = input.push(text);
+    if (name !== undefined) return { index, id, type: "custom", custom: { name, input: more } };
+    return more === "" ? undefined : { index, custom: { input: more } };
   }
 }
 
@@ -181,7 +176,7 @@ function addCalls(message: ChatChoice["message"], deltas: readonly CallDelta[]):
 }
 
 /** What a chunk adds to the message, as JSON. */
-function deltaOf({ text, reasoning }: GenerationChunk, calls: readonly CallDelta[]): string {
+function deltaOf({ text, reasoning }: GenerationChunk, calls: readonly CallDelta[] = []): string {
   // So are nearly all.
   if (reasoning === "" && calls.length === 0 && text !== "") {
     return `{"content":${JSON.stringify(text)}}`;
@@ -191,4 +186,9 @@ function deltaOf({ text, reasoning }: GenerationChunk, calls: readonly CallDelta
   if (text !== "") fields.push(`"content":${JSON.stringify(text)}`);
   if (calls.length > 0) fields.push(`"tool_calls":${JSON.stringify(calls)}`);
   return `{${fields.join()}}`;
+}
+
+function logprobsOf(tokenizer: Tokenizer, { tokens }: GenerationChunk): string {
+  const content = chatLogprobs(tokenizer, tokens);
+  return content.length === 0 ? "null" : JSON.stringify({ content, refusal: null });
 }

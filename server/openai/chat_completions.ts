@@ -1,24 +1,16 @@
 import type { Context, Hono } from "hono";
 import type { GenerateRequest } from "../../engine/mod.ts";
 import { readAnyType } from "../access/mod.ts";
-import { allReady, answer, type AnswerEnds, startAll } from "../answer/mod.ts";
-import type { ServedModel } from "../models/mod.ts";
-import {
-  conversationPrompt,
-  effortBudget,
-  engineRequest,
-  parseBody,
-  readJson,
-  tokenLimit,
-} from "../request/mod.ts";
+import { conversationRequest, ModelRequest } from "../answer/mod.ts";
+import { describe, engineRequest, parseBody, readJson, tokenLimit } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
+import { HttpError, unsupported } from "../errors.ts";
 import { route } from "../route.ts";
 import { ChatAnswer } from "./chat_answer.ts";
 import { chatRequest } from "./chat_messages.ts";
-import { customNames } from "./chat_tools.ts";
 import { ChatCompletionRequest } from "./chat_schemas.ts";
-import { refuseUnsupported } from "./chat_unsupported.ts";
 import { answerHead } from "./head.ts";
+import { refuseOthersFields } from "./others_fields.ts";
 import { thinkingOf } from "./thinking_fields.ts";
 
 /** `POST /v1/chat/completions`. */
@@ -44,42 +36,84 @@ async function answerChat(
 ): Promise<Response> {
   const body = parseBody(ChatCompletionRequest, json);
   refuseUnsupported(body);
-  return await answer(c, server, body, async (model, ends) => {
-    const requests = await allReady(model.engine, await requestsOf(server, model, body, ends));
-    const kind = body.stream ? "chat.completion.chunk" : "chat.completion";
-    return new ChatAnswer(
-      answerHead(model, "chatcmpl", kind),
-      startAll(model.engine, requests),
-      {
-        tokenizer: body.logprobs ? model.engine.tokenizer : undefined,
-        withUsage: body.stream_options?.include_usage ?? false,
-        withTimings,
-        custom: customNames(body.tools),
-      },
-    );
+  const request = new ModelRequest(c, server, body);
+  return await request.respond(chatAnswer(request, body, withTimings));
+}
+
+/** Has the engine begin: `n` times the same, each with a random stream of its own. */
+async function chatAnswer(
+  request: ModelRequest,
+  body: ChatCompletionRequest,
+  withTimings: boolean,
+): Promise<ChatAnswer> {
+  const model = await request.lease();
+  const { engine } = model;
+  const ready = await engine.ready({
+    ...engineRequest(body),
+    ...await conversationRequest(request, model, chatRequest(body), thinkingOf(body).budget),
+    maxTokens: tokenLimit(body.max_completion_tokens ?? body.max_tokens ?? body.n_predict),
+    topLogprobs: body.logprobs ? body.top_logprobs ?? 0 : undefined,
+  });
+  const requests: GenerateRequest[] = [];
+  for (let stream = 0; stream < (body.n ?? 1); stream++) {
+    requests.push({ ...ready, sampling: { ...ready.sampling, stream } });
+  }
+  const kind = body.stream ? "chat.completion.chunk" : "chat.completion";
+  return new ChatAnswer(answerHead(model, "chatcmpl", kind), engine.generateAll(requests), {
+    tokenizer: body.logprobs ? engine.tokenizer : undefined,
+    withUsage: body.stream_options?.include_usage ?? false,
+    withTimings,
+    tools: body.tools,
   });
 }
 
-/** What the engine is asked for: `n` times the same, each with a random stream of its own. */
-async function requestsOf(
-  server: ServerContext,
-  model: ServedModel,
-  body: ChatCompletionRequest,
-  ends: AnswerEnds,
-): Promise<GenerateRequest[]> {
-  const thinking = thinkingOf(body);
-  const budget = thinking.budget ?? effortBudget(thinking.effort, thinking.variables);
-  const conversation = await conversationPrompt(server, model, chatRequest(body), budget, ends);
-  const common = {
-    ...engineRequest(body),
-    ...conversation,
-    maxTokens: tokenLimit(body.max_completion_tokens ?? body.max_tokens ?? body.n_predict),
-    topLogprobs: body.logprobs ? body.top_logprobs ?? 0 : undefined,
-    signal: ends.signal,
-    onReport: ends.onReport,
-  };
-  return Array.from({ length: body.n ?? 1 }, (_, stream) => ({
-    ...common,
-    sampling: { ...common.sampling, stream },
-  }));
+/**
+ * Refuses what is not done, rather than answering something else than was asked for.
+ *
+ * @throws {HttpError} 400 `unsupported` naming the field; `invalid_request` for fields that contradict
+ * each other.
+ */
+function refuseUnsupported(body: ChatCompletionRequest): void {
+  if (body.functions != null && body.functions.length > 0) {
+    throw unsupported(
+      "functions",
+      "functions are not supported: they are the older form of tools. Send tools.",
+    );
+  }
+  const { function_call: call } = body;
+  if (call != null && call !== "none" && call !== "auto") {
+    throw unsupported(
+      "function_call",
+      `function_call ${
+        describe(call)
+      } is not supported: it is the older form of tool_choice. Send tool_choice.`,
+    );
+  }
+  refuseOthersFields(body);
+  if (Array.isArray(body.documents) ? body.documents.length > 0 : body.documents != null) {
+    throw unsupported(
+      "documents",
+      "documents are not supported. Put their texts into a message, or into chat_template_kwargs where the " +
+        "template shows them.",
+    );
+  }
+  const modality = body.modalities?.find((one) => one !== "text");
+  if (modality !== undefined) {
+    throw unsupported(
+      "modalities",
+      `modalities: ${describe(modality)} is not supported. Answers are text; leave it out.`,
+    );
+  }
+  for (const field of ["audio", "web_search_options"] as const) {
+    if (body[field] != null) throw unsupported(field, `${field} is not supported. Leave it out.`);
+  }
+  // Clients send the 0 for none.
+  if (body.top_logprobs && !body.logprobs) {
+    throw new HttpError(
+      400,
+      "invalid_request",
+      "top_logprobs needs logprobs. Send logprobs true with it.",
+      { param: "top_logprobs" },
+    );
+  }
 }

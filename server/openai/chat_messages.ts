@@ -1,12 +1,5 @@
 import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
-import {
-  describe,
-  effortFields,
-  notShown,
-  toldContent,
-  typeName,
-  wrongField,
-} from "../request/mod.ts";
+import { describe, notShown, toldContent, typeName, wrongField } from "../request/mod.ts";
 import { HttpError, unsupported } from "../errors.ts";
 import type { ConversationFields, Message } from "./chat_schemas.ts";
 import { readCalls, readToolChoice, readTools } from "./chat_tools.ts";
@@ -27,11 +20,12 @@ export function chatRequest(body: ConversationFields): ChatRequest {
       { param: "continue_final_message" },
     );
   }
-  const { effort, variables } = thinkingOf(body);
+  const { reasoningEffort, templateVariables } = thinkingOf(body);
   return {
     messages: readMessages(body.messages),
     continueFinal: body.continue_final_message ?? body.add_generation_prompt === false,
-    ...effortFields(effort, variables),
+    reasoningEffort,
+    templateVariables,
     templateName: body.chat_template ?? undefined,
     tools: readTools(body.tools),
     toolChoice: readToolChoice(body.tool_choice),

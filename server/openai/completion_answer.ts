@@ -4,16 +4,9 @@ import type {
   GeneratedToken,
   GenerateRequest,
   Generation,
+  Usage as EngineUsage,
 } from "../../engine/mod.ts";
-import {
-  type Answer,
-  cancelAll,
-  chunksOf,
-  chunksTogether,
-  startAll,
-  type Usage,
-  UsageSum,
-} from "../answer/mod.ts";
+import { type Answer, chunksTogether, type Usage, usageOf } from "../answer/mod.ts";
 import { append, characters, CompletionLogprobsWriter } from "./completion_logprobs.ts";
 import type {
   Completion,
@@ -26,7 +19,7 @@ import type { AnswerHead } from "./head.ts";
 
 /** A completion on its way: the running generations, as one answer or as events. */
 export class CompletionAnswer implements Answer {
-  readonly done: Promise<unknown>;
+  readonly work: readonly (Generation | Echo)[];
   private readonly generations: Generation[];
   /** Answers to each prompt, and the candidates that they are chosen from. */
   private readonly n: number;
@@ -50,14 +43,14 @@ export class CompletionAnswer implements Answer {
     this.withUsage = body.stream_options?.include_usage ?? false;
     this.n = body.n ?? 1;
     this.candidates = body.best_of ?? this.n;
-    this.generations = startAll(engine, requests);
+    this.generations = engine.generateAll(requests);
     try {
       if (body.echo) this.echoes = this.startEchoes(engine, body, requests[0]);
     } catch (error) {
-      this.cancel();
+      for (const generation of this.generations) generation.cancel();
       throw error;
     }
-    this.done = Promise.all([...this.generations, ...this.echoes ?? []].map(({ done }) => done));
+    this.work = [...this.generations, ...this.echoes ?? []];
     if (body.logprobs != null) {
       this.writers = requests.map((_, index) => {
         const offset = characters(this.echoOf(index)?.text ?? "");
@@ -71,7 +64,7 @@ export class CompletionAnswer implements Answer {
     { prompt, logprobs }: CompletionRequest,
     { signal, timeoutMs, timeoutFrom }: GenerateRequest,
   ): Echo[] {
-    const firsts = this.generations.filter((_, index) => this.isFirst(index));
+    const firsts = this.generations.filter((_, index) => index % this.candidates === 0);
     const scored = logprobs == null
       ? undefined
       : { topLogprobs: logprobs, signal, timeoutMs, timeoutFrom };
@@ -105,15 +98,17 @@ export class CompletionAnswer implements Answer {
         mean: new MeanLogprob(),
       };
     }));
-    const sum = this.usageSum();
-    for await (const { index, chunk } of chunksOf(this.generations)) {
+    const usages: (EngineUsage | undefined)[] = [];
+    for await (const { index, chunks } of chunksTogether(this.generations)) {
       const candidate = candidates[index];
-      candidate.text += chunk.text;
-      candidate.finish_reason = chunk.finishReason ?? null;
-      candidate.mean.add(chunk.tokens);
-      if (chunk.usage !== undefined) sum.add(chunk.usage, this.isFirst(index));
-      if (candidate.logprobs !== null) {
-        append(candidate.logprobs, this.writers![index].write(chunk.tokens));
+      for (const { text, tokens, finishReason, usage } of chunks) {
+        candidate.text += text;
+        candidate.finish_reason = finishReason ?? null;
+        candidate.mean.add(tokens);
+        usages[index] = usage;
+        if (candidate.logprobs !== null) {
+          append(candidate.logprobs, this.writers![index].write(tokens));
+        }
       }
     }
     const choices = this.best(candidates).map(({ text, logprobs, finish_reason }, index) => ({
@@ -122,7 +117,7 @@ export class CompletionAnswer implements Answer {
       logprobs,
       finish_reason,
     }));
-    return { choices, usage: sum.usage };
+    return { choices, usage: usageOf(this.generations, usages, this.candidates) };
   }
 
   /** Of each prompt's candidates the `n` best, the best first; all of them as they are where there are no more. */
@@ -134,11 +129,6 @@ export class CompletionAnswer implements Answer {
       best.push(...own.sort((a, b) => b.mean.value - a.mean.value).slice(0, this.n));
     }
     return best;
-  }
-
-  /** Whether a generation is the first of its prompt. */
-  private isFirst(index: number): boolean {
-    return index % this.candidates === 0;
   }
 
   /**
@@ -165,11 +155,11 @@ export class CompletionAnswer implements Answer {
         const logprobs = await echo.logprobs();
         if (echo.text !== "" || logprobs !== null) yield choice(index, echo.text, logprobs);
       }
-      const sum = this.usageSum();
+      const usages: (EngineUsage | undefined)[] = [];
       for await (const { index, chunks } of chunksTogether(this.generations)) {
         const events: string[] = [];
         for (const { text, tokens, finishReason, usage } of chunks) {
-          if (usage !== undefined) sum.add(usage, this.isFirst(index));
+          usages[index] = usage;
           const logprobs = this.writers !== undefined && tokens.length > 0
             ? this.writers[index].write(tokens)
             : null;
@@ -179,21 +169,18 @@ export class CompletionAnswer implements Answer {
         }
         yield events;
       }
-      if (withUsage) yield `${start}],"usage":${JSON.stringify(sum.usage)}}`;
+      if (withUsage) {
+        const usage = usageOf(this.generations, usages, this.candidates);
+        yield `${start}],"usage":${JSON.stringify(usage)}}`;
+      }
     } finally {
       this.cancel();
     }
   }
 
   /** Ends what runs or waits for it. */
-  cancel(): void {
-    cancelAll(this.generations);
-    for (const echo of this.echoes ?? []) echo.cancel();
-  }
-
-  private usageSum(): UsageSum {
-    const prompts = this.generations.filter((_, index) => this.isFirst(index));
-    return new UsageSum(prompts.reduce((sum, { promptTokens }) => sum + promptTokens, 0));
+  private cancel(): void {
+    for (const one of this.work) one.cancel();
   }
 }
 

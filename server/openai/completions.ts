@@ -1,11 +1,12 @@
 import type { Context, Hono } from "hono";
 import type { Engine, GenerateRequest } from "../../engine/mod.ts";
-import { allReady, answer, type AnswerEnds } from "../answer/mod.ts";
+import { ModelRequest } from "../answer/mod.ts";
 import {
   encodeGap,
   engineRequest,
   gapTokens,
   parseBody,
+  type Prompt,
   readJson,
   requireFim,
   tokenLimit,
@@ -34,30 +35,25 @@ export async function answerCompletion(
 ): Promise<Response> {
   const body = parseBody(CompletionRequest, json);
   const counts = checkCounts(body);
-  return await answer(c, server, body, async (model, ends) => {
-    const head = answerHead(model, "cmpl", "text_completion");
-    const requests = await allReady(
-      model.engine,
-      await requestsOf(model.engine, body, counts, ends),
-    );
-    return new CompletionAnswer(head, model.engine, body, requests);
-  });
+  const request = new ModelRequest(c, server, body);
+  return await request.respond(completionAnswer(request, body, counts));
 }
 
 /**
- * What the engine is asked for: for each prompt as many requests as it has candidates, in the order of
- * the choices.
+ * Has the engine begin: for each prompt as many generations as it has candidates, in the order of the choices.
  *
  * @throws {HttpError} 400 for a suffix where the model cannot fill gaps.
  */
-async function requestsOf(
-  engine: Engine,
+async function completionAnswer(
+  request: ModelRequest,
   body: CompletionRequest,
   { n, candidates }: { n: number; candidates: number },
-  { signal, deadline, onReport }: AnswerEnds,
-): Promise<GenerateRequest[]> {
+): Promise<CompletionAnswer> {
+  const model = await request.lease();
+  const { engine } = model;
   const common: Omit<GenerateRequest, "prompt"> = {
     ...engineRequest(body),
+    ...request.ends,
     maxTokens: tokenLimit(
       body.max_completion_tokens ?? body.max_tokens ?? body.n_predict,
       DEFAULT_MAX_TOKENS,
@@ -65,21 +61,22 @@ async function requestsOf(
     parseSpecial: body.parse_special ?? true,
     // Candidates are compared by them.
     topLogprobs: body.logprobs ?? (candidates > n ? 0 : undefined),
-    signal,
-    ...deadline.ofEngine,
-    onReport,
   };
   const prompts = body.suffix
-    ? await promptsWithSuffix(engine, body, body.suffix, signal)
+    ? await promptsWithSuffix(engine, body, body.suffix, request.ends.signal)
     : body.prompt;
-  return prompts.flatMap((prompt) =>
-    Array.from({ length: candidates }, (_, i) => ({
-      ...common,
-      prompt,
-      // Each answer to a prompt has a stream of its own, the first the one that it has without n.
-      sampling: { ...common.sampling, stream: i },
-    }))
-  );
+  const known = new Map<Prompt, GenerateRequest>();
+  const requests: GenerateRequest[] = [];
+  for (const prompt of prompts) {
+    const ready = known.get(prompt) ?? await engine.ready({ ...common, prompt });
+    known.set(prompt, ready);
+    // Each answer to a prompt has a stream of its own, the first the one that it has without n.
+    for (let stream = 0; stream < candidates; stream++) {
+      requests.push({ ...ready, sampling: { ...ready.sampling, stream } });
+    }
+  }
+  const head = answerHead(model, "cmpl", "text_completion");
+  return new CompletionAnswer(head, engine, body, requests);
 }
 
 /**

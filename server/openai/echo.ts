@@ -6,6 +6,8 @@ import type { CompletionLogprobs } from "./completion_schemas.ts";
 /** A prompt as its answers begin with it, where they do. */
 export class Echo {
   readonly text: string;
+  /** Resolves when nothing is computed for it any more. */
+  readonly done: Promise<unknown>;
   private readonly tokens: readonly number[];
   private written?: Promise<CompletionLogprobs | null>;
 
@@ -22,6 +24,7 @@ export class Echo {
   ) {
     this.text = typeof prompt === "string" ? prompt : tokenizer.decode(prompt);
     this.tokens = generation.sequence.prompt;
+    this.done = scoring?.result.catch(() => {}) ?? Promise.resolve();
   }
 
   /**
@@ -49,11 +52,6 @@ export class Echo {
       throw error;
     }
     return echoes;
-  }
-
-  /** Resolves when nothing is computed for it any more. */
-  get done(): Promise<unknown> {
-    return this.scoring?.result.catch(() => {}) ?? Promise.resolve();
   }
 
   /** The log-probabilities of the prompt's tokens; null where none are wanted. */

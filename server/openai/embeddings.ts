@@ -7,9 +7,9 @@ import {
   longAnswer,
   MAX_TEXTS,
   modelFields,
+  ModelRequest,
   objectAsJson,
   vectorsAsJson,
-  withModel,
 } from "../answer/mod.ts";
 import { ignored, parseBody, prompts, readJson, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
@@ -62,22 +62,22 @@ export async function answerEmbeddings(
 ): Promise<Response> {
   const body = parseBody(EmbeddingsRequest, json);
   const { input, dimensions } = body;
-  return await withModel(c, server, body, async (model, ends) => {
-    const options = { dimensions: dimensions ?? undefined };
-    const { vectors, tokens } = await embed(model, input, options, ends);
-    const written = body.encoding_format === "base64" ? inBase64 : inNumbers;
-    return longAnswer(objectAsJson({
-      object: "list",
-      data: vectorsAsJson(vectors, (vector, index) =>
-        ({
-          object: "embedding",
-          index,
-          embedding: written(vector),
-        }) satisfies z.output<typeof Embedding>),
-      model: model.name,
-      usage: { prompt_tokens: tokens, total_tokens: tokens },
-    }));
-  });
+  const request = new ModelRequest(c, server, body);
+  using model = await request.lease();
+  const options = { dimensions: dimensions ?? undefined };
+  const { vectors, tokens } = await embed(request, model, input, options);
+  const written = body.encoding_format === "base64" ? inBase64 : inNumbers;
+  return longAnswer(objectAsJson({
+    object: "list",
+    data: vectorsAsJson(vectors, (vector, index) =>
+      ({
+        object: "embedding",
+        index,
+        embedding: written(vector),
+      }) satisfies z.output<typeof Embedding>),
+    model: model.name,
+    usage: { prompt_tokens: tokens, total_tokens: tokens },
+  }));
 }
 
 function inNumbers(vector: Float32Array): number[] {

@@ -4,7 +4,16 @@
  * @module
  */
 import { z } from "zod";
-import { boolean, integer, string, thinkingVariables, wants } from "../request/mod.ts";
+import type { ChatRequest } from "../../engine/mod.ts";
+import {
+  boolean,
+  effortBudget,
+  effortFields,
+  integer,
+  string,
+  thinkingVariables,
+  wants,
+} from "../request/mod.ts";
 
 const tokens = (description: string) => integer(-1, 2 ** 31, description);
 
@@ -35,11 +44,8 @@ export type ThinkingFields =
     reasoning_budget?: number | null;
   };
 
-/** What all of these fields say together. */
-export interface Thinking {
-  readonly effort?: string;
-  /** Variables for the template. */
-  readonly variables?: Record<string, unknown>;
+/** What all of these fields say together, for the template and for the engine. */
+export interface Thinking extends Pick<ChatRequest, "reasoningEffort" | "templateVariables"> {
   /** Tokens of reasoning; -1 is no limit. */
   readonly budget?: number;
 }
@@ -49,11 +55,15 @@ export function thinkingOf(body: ThinkingFields): Thinking {
   const { thinking, reasoning } = body;
   const type = { enabled: true, disabled: false }[thinking?.type ?? ""];
   const thinks = body.enable_thinking ?? type ?? reasoning?.enabled;
-  const variables = body.chat_template_kwargs ?? undefined;
+  const given = body.chat_template_kwargs ?? undefined;
+  const templateVariables = thinks == null ? given : { ...thinkingVariables(thinks), ...given };
+  const reasoningEffort = body.reasoning_effort ?? reasoning?.effort ??
+    (thinks === false ? "none" : undefined);
+  const budget = body.reasoning_budget ?? body.thinking_token_budget ?? body.thinking_budget ??
+    thinking?.budget_tokens ?? reasoning?.max_tokens ?? undefined;
+  if (reasoningEffort !== "none") return { reasoningEffort, templateVariables, budget };
   return {
-    effort: body.reasoning_effort ?? reasoning?.effort ?? (thinks === false ? "none" : undefined),
-    variables: thinks == null ? variables : { ...thinkingVariables(thinks), ...variables },
-    budget: body.reasoning_budget ?? body.thinking_token_budget ?? body.thinking_budget ??
-      thinking?.budget_tokens ?? reasoning?.max_tokens ?? undefined,
+    ...effortFields(reasoningEffort, templateVariables),
+    budget: budget ?? effortBudget(reasoningEffort, templateVariables),
   };
 }

@@ -5,8 +5,6 @@
  */
 export { readJson } from "./body.ts";
 export { type ConstraintFields, constraintFields } from "./constraint_fields.ts";
-export { chatFormat, type ConversationPrompt, conversationPrompt } from "./conversation.ts";
-export { Deadline } from "./deadline.ts";
 export { effortBudget, effortFields, thinkingVariables } from "./effort.ts";
 export {
   arrayOf,
@@ -33,7 +31,6 @@ export {
   wants,
 } from "./fields.ts";
 export { encodeGap, gapTokens, requireFim, shorten } from "./fill_in_the_middle.ts";
-export { follow } from "./follow.ts";
 export { notShown } from "./not_shown.ts";
 export { parseBody, wrongField } from "./parse_body.ts";
 export { markPrefix, PREFIX_HEADER } from "./prefix.ts";

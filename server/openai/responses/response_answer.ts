@@ -1,5 +1,5 @@
 import type { Generation, GenerationChunk, Usage } from "../../../engine/mod.ts";
-import { type Answer, begun, chunksOf } from "../../answer/mod.ts";
+import { type Answer, begun, chunksTogether } from "../../answer/mod.ts";
 import { type HttpError, toHttpError } from "../../errors.ts";
 import { OutputItems, type OutputOptions } from "./output_items.ts";
 import { withPauses } from "./pauses.ts";
@@ -15,24 +15,24 @@ export interface ResponseOptions extends OutputOptions {
 
 /** A response on its way: the running generation, as one answer or as events. */
 export class ResponseAnswer implements Answer {
-  readonly done: Promise<void>;
+  readonly work: readonly Generation[];
   private readonly output: OutputItems;
 
   /** @param head The response as it begins. */
   constructor(
     private readonly head: ResponseObject,
-    private readonly generation: Generation,
+    generation: Generation,
     private readonly options: ResponseOptions,
   ) {
-    this.done = generation.done;
+    this.work = [generation];
     this.output = new OutputItems(options);
   }
 
   async whole(): Promise<ResponseObject> {
     let whole: ResponseObject | undefined;
-    for await (const { chunk } of chunksOf([this.generation])) {
-      for (const _ of this.output.push(chunk));
-      const ended = this.ended(chunk);
+    for await (const { chunks } of chunksTogether(this.work)) {
+      for (const chunk of chunks) for (const _ of this.output.push(chunk));
+      const ended = this.ended(chunks.at(-1)!);
       if (ended === undefined) continue;
       for (const _ of this.output.end(ended.status));
       whole = ended;
@@ -43,38 +43,38 @@ export class ResponseAnswer implements Answer {
   }
 
   /** The response's events as JSON; each begins with its type. */
-  async *events(holdMs = 0): AsyncGenerator<string> {
+  async *events(holdMs = 0): AsyncGenerator<readonly string[]> {
     let count = 0;
-    for await (const { type, ...rest } of this.uncounted(holdMs)) {
-      yield JSON.stringify({ type, sequence_number: count++, ...rest });
-    }
-  }
-
-  cancel(): void {
-    this.generation.cancel();
-  }
-
-  private async *uncounted(holdMs: number): AsyncGenerator<UncountedEvent> {
-    const held = await begun(chunksOf([this.generation]), holdMs);
+    const numbered = ({ type, ...rest }: UncountedEvent) =>
+      JSON.stringify({ type, sequence_number: count++, ...rest });
+    const chunks = chunksTogether(this.work);
+    const held = holdMs === 0 ? chunks : await begun(chunks, holdMs);
     // Clients of agents give up streams that are silent for minutes, whatever comments say.
-    yield { type: "response.created", response: this.head };
-    yield { type: "response.in_progress", response: this.head };
+    const { head: response } = this;
+    yield [
+      numbered({ type: "response.created", response }),
+      numbered({ type: "response.in_progress", response }),
+    ];
     try {
-      const chunks = withPauses(held, this.options.keepAliveMs);
-      for await (const next of chunks) {
+      for await (const next of withPauses(held, this.options.keepAliveMs)) {
+        const events: string[] = [];
         if (next === undefined) {
-          yield { type: "keepalive" };
-          continue;
+          events.push(numbered({ type: "keepalive" }));
+        } else {
+          for (const chunk of next.chunks) {
+            for (const event of this.output.push(chunk)) events.push(numbered(event));
+          }
+          const ended = this.ended(next.chunks.at(-1)!);
+          if (ended !== undefined) {
+            for (const event of this.output.end(ended.status)) events.push(numbered(event));
+            this.options.keep(ended);
+            events.push(numbered({ type: `response.${ended.status}`, response: ended }));
+          }
         }
-        yield* this.output.push(next.chunk);
-        const ended = this.ended(next.chunk);
-        if (ended === undefined) continue;
-        yield* this.output.end(ended.status);
-        this.options.keep(ended);
-        yield { type: `response.${ended.status}`, response: ended };
+        yield events;
       }
     } catch (error) {
-      yield { type: "response.failed", response: this.failed(toHttpError(error)) };
+      yield [numbered({ type: "response.failed", response: this.failed(toHttpError(error)) })];
     }
   }
 

@@ -1,10 +1,8 @@
 import type { Hono } from "hono";
 import type { ChatRequest, Constraint } from "../../../engine/mod.ts";
-import { answer, type AnswerEnds, withModel } from "../../answer/mod.ts";
+import { conversationRequest, ModelRequest } from "../../answer/mod.ts";
 import type { ServedModel } from "../../models/mod.ts";
 import {
-  type ConversationPrompt,
-  conversationPrompt,
   effortBudget,
   effortFields,
   engineRequest,
@@ -56,29 +54,10 @@ export function responsesRoutes(
       const asked = readConversation(body, store);
       const { leftOut } = asked.toolUse;
       const constraint = constraintOf(body);
-      const response = await answer(c, server, body, async (model, ends) => {
-        const wanted = body.max_output_tokens ?? undefined;
-        const request = await model.engine.ready({
-          ...engineRequest(body),
-          ...await promptOf(server, model, body, asked, ends, wanted),
-          constraint,
-          maxTokens: wanted,
-          topLogprobs: topLogprobs(body),
-          signal: ends.signal,
-          onReport: ends.onReport,
-        });
-        const generation = model.engine.generate(request);
-        const { input, previous, toolUse } = asked;
-        return new ResponseAnswer(responseHead(model, body), generation, {
-          given: toolUse.given,
-          tokenizer: topLogprobs(body) === undefined ? undefined : model.engine.tokenizer,
-          encrypted: body.include?.includes("reasoning.encrypted_content") ?? false,
-          keepAliveMs: server.commentMs,
-          keep: (response) => {
-            if (body.store !== false) store.put({ response, input, previous });
-          },
-        });
-      });
+      const request = new ModelRequest(c, server, body);
+      const response = await request.respond(
+        responseAnswer(request, body, asked, constraint, store),
+      );
       if (leftOut.size > 0) {
         response.headers.set(LEFT_OUT_HEADER, [...leftOut].slice(0, MOST_TOLD).join(", "));
       }
@@ -90,11 +69,39 @@ export function responsesRoutes(
       const body = parseBody(InputTokensRequest, await readJson(c.req.raw, server.maxBodyBytes));
       refuseUnsupported(body);
       const asked = readConversation(body, store);
-      return await withModel(c, server, body, async (model, ends) => {
-        const { prompt } = await promptOf(server, model, body, asked, ends);
-        const input_tokens = prompt.length;
-        return c.json({ object: "response.input_tokens", input_tokens } satisfies InputTokens);
-      });
+      const request = new ModelRequest(c, server, body);
+      using model = await request.lease();
+      const { prompt } = await conversationOfBody(request, model, body, asked.chat);
+      const input_tokens = prompt.length;
+      return c.json({ object: "response.input_tokens", input_tokens } satisfies InputTokens);
+    },
+  });
+}
+
+async function responseAnswer(
+  request: ModelRequest,
+  body: ResponsesRequest,
+  { chat, input, previous, toolUse: { given } }: Asked,
+  constraint: Constraint | undefined,
+  store: ResponseStore,
+): Promise<ResponseAnswer> {
+  const model = await request.lease();
+  const wanted = body.max_output_tokens ?? undefined;
+  const probabilities = topLogprobs(body);
+  const ready = await model.engine.ready({
+    ...engineRequest(body),
+    ...await conversationOfBody(request, model, body, chat, wanted),
+    constraint,
+    maxTokens: wanted,
+    topLogprobs: probabilities,
+  });
+  return new ResponseAnswer(responseHead(model, body), model.engine.generate(ready), {
+    given,
+    tokenizer: probabilities === undefined ? undefined : model.engine.tokenizer,
+    encrypted: body.include?.includes("reasoning.encrypted_content") ?? false,
+    keepAliveMs: request.server.commentMs,
+    keep: (response) => {
+      if (body.store !== false) store.put({ response, input, previous });
     },
   });
 }
@@ -150,19 +157,18 @@ export function notKept(id: string, { limits: { count, bytes } }: ResponseStore)
     "conversation as input.";
 }
 
-function promptOf(
-  server: ServerContext,
+function conversationOfBody(
+  request: ModelRequest,
   model: ServedModel,
   body: ConversationFields,
-  { chat }: Asked,
-  ends: AnswerEnds,
+  chat: ChatRequest,
   wanted?: number,
-): Promise<ConversationPrompt> {
+): ReturnType<typeof conversationRequest> {
   const budget = body.reasoning_budget ??
     effortBudget(body.reasoning?.effort, body.chat_template_kwargs);
-  const prompt = (chat: ChatRequest) => conversationPrompt(server, model, chat, budget, ends);
-  if (body.truncation !== "auto") return prompt(chat);
-  return truncatedPrompt(chat, prompt, model.engine.contextTokens, wanted);
+  const ask = (chat: ChatRequest) => conversationRequest(request, model, chat, budget);
+  if (body.truncation !== "auto") return ask(chat);
+  return truncatedPrompt(chat, ask, model.engine.contextTokens, wanted);
 }
 
 /** What the answer's text must be like; undefined where the body says nothing of it. */

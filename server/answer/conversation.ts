@@ -4,18 +4,9 @@
  * @module
  */
 import type { ChatFormat, ChatRequest, GenerateRequest } from "../../engine/mod.ts";
-import type { ServerContext } from "../context.ts";
-import type { Deadline } from "./deadline.ts";
 import { HttpError } from "../errors.ts";
 import type { ServedModel } from "../models/mod.ts";
-
-/** What a conversation asks of the engine: its prompt, and how the answer is read. */
-export type ConversationPrompt =
-  & Pick<
-    GenerateRequest,
-    "format" | "tools" | "reasoning" | "reasoningBudget" | "timeoutMs" | "timeoutFrom"
-  >
-  & { readonly prompt: readonly number[] };
+import type { ModelRequest } from "./answer.ts";
 
 /**
  * The model's way to write down conversations.
@@ -34,33 +25,29 @@ export function chatFormat({ engine, name }: ServedModel): ChatFormat {
 }
 
 /**
- * The prompt of a conversation.
+ * What a conversation asks of the engine: its prompt, how the answer is read, and when it ends.
  *
  * @param budget Tokens of reasoning at most, as the client wants it: -1 is no limit; undefined: what the
  * server was started with.
- * @param ends When the rendering ends that is not done.
  * @throws {M40Error} "invalid_request" where the template refuses the conversation or fails, "timeout" when
  * the request's deadline passes meanwhile.
  */
-export async function conversationPrompt(
-  server: ServerContext,
+export async function conversationRequest(
+  request: ModelRequest,
   model: ServedModel,
   chat: ChatRequest,
   budget: number | undefined,
-  { signal, deadline }: { readonly signal: AbortSignal; readonly deadline: Deadline },
-): Promise<ConversationPrompt> {
+): Promise<GenerateRequest & { prompt: readonly number[] }> {
+  const { ends, server } = request;
   const writer = chatFormat(model);
-  const { tokens, format, tools } = await deadline.within(
-    signal,
-    (ends) => writer.prompt(chat, ends),
-  );
-  const tokensOfReasoning = budget ?? server.reasoningBudget ?? -1;
+  const { tokens, format, tools } = await request.within((signal) => writer.prompt(chat, signal));
+  const most = budget ?? server.reasoningBudget ?? -1;
   return {
+    ...ends,
     prompt: tokens,
     format,
     tools,
-    ...deadline.ofEngine,
     reasoning: server.reasoning,
-    reasoningBudget: tokensOfReasoning < 0 ? undefined : tokensOfReasoning,
+    reasoningBudget: most < 0 ? undefined : most,
   };
 }
