@@ -337,8 +337,8 @@ export class Engine {
   async exclusive<T>(work: (device: ExclusiveDevice) => Promise<T>): Promise<T> {
     this.assertOpen();
     await this.copies.idle();
-    const { kvBlockManager, placed: { scheduled }, lock } = this.copies.idlest;
-    return await lock.run(async () => {
+    const { kvBlockManager, placed: { scheduled }, queue } = this.copies.idlest;
+    return await queue.run(async () => {
       this.assertOpen();
       return await work({
         step: (sequences) => scheduled.step(sequences),

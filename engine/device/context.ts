@@ -1,6 +1,5 @@
 import { M40Error } from "../errors.ts";
 import { asBytes } from "./bytes.ts";
-import { Calls } from "./calls.ts";
 import {
   type BufferDesc,
   type CacheDesc,
@@ -10,6 +9,7 @@ import {
   type TensorDesc,
 } from "./descriptions.ts";
 import { DeviceProgram } from "./device_program.ts";
+import { DeviceQueue } from "./device_queue.ts";
 import { SharedMemory } from "./shared_memory.ts";
 import { call, callAsync } from "./status.ts";
 import {
@@ -42,12 +42,18 @@ export const EXECUTORS = Object.keys(Executors) as Executor[];
 /** A device and the memory on it. */
 export class Context {
   private pointer: Deno.PointerValue;
-  /** For engine/device/ alone. */
-  readonly calls: Calls;
+  /** Orders the calls; for engine/device/ alone. */
+  readonly queue = new DeviceQueue();
 
-  /** @param hasOwnProcess Whether the functions are run in a process of their own. */
-  constructor(private readonly symbols: Symbols, options: ContextOptions, hasOwnProcess = false) {
-    this.calls = new Calls(symbols, hasOwnProcess);
+  /**
+   * @param symbols For engine/device/ alone.
+   * @param hasOwnProcess Whether the functions are run in a process of their own.
+   */
+  constructor(
+    readonly symbols: Symbols,
+    options: ContextOptions,
+    readonly hasOwnProcess = false,
+  ) {
     const encoded = CONTEXT_OPTIONS.encode({
       device: options.device ?? 0,
       n_threads: options.threads ?? 0,
@@ -191,7 +197,7 @@ export class Arena {
   private readonly symbols: Symbols;
 
   constructor(private readonly context: Context, bytes: number) {
-    this.symbols = context.calls.symbols;
+    this.symbols = context.symbols;
     this.handle = created((out, error) =>
       this.symbols.m40_arena_create(context.handle, BigInt(bytes), out, error)
     );
@@ -261,7 +267,7 @@ export class Arena {
         error,
       )
     );
-    return new Cache(this.context.calls, handle, desc);
+    return new Cache(this.symbols, this.context.queue, handle, desc);
   }
 
   /** Checks a program's records and places its memory. `cache` may be absent where no operation uses it. */
@@ -280,18 +286,17 @@ export class Arena {
       )
     );
     // Steps of the lane of prompts are queued by themselves, concurrently with all other calls.
-    const { calls } = this.context;
-    const own = records.limits.lane === Lane.prompts
-      ? new Calls(this.symbols, calls.postsSteps)
-      : calls;
-    return new DeviceProgram(own, handle, records);
+    const { queue, hasOwnProcess } = this.context;
+    const own = records.limits.lane === Lane.prompts ? new DeviceQueue() : queue;
+    return new DeviceProgram(this.symbols, own, handle, records, hasOwnProcess);
   }
 }
 
 /** KV blocks and slots of states on the device. */
 export class Cache {
   constructor(
-    private readonly calls: Calls,
+    private readonly symbols: Symbols,
+    private readonly queue: DeviceQueue,
     readonly handle: Deno.PointerValue,
     readonly desc: CacheDesc,
   ) {}
@@ -356,8 +361,7 @@ export class Cache {
     fn: (symbols: Symbols, error: Uint8Array<ArrayBuffer>) => Promise<number>,
     memory: readonly Uint8Array<ArrayBuffer>[],
   ): Promise<void> {
-    const { symbols } = this.calls;
-    return this.calls.inTurn(() => callAsync((error) => fn(symbols, error), ...memory));
+    return this.queue.run(() => callAsync((error) => fn(this.symbols, error), ...memory));
   }
 }
 

@@ -1,16 +1,20 @@
 import { M40Error } from "../errors.ts";
 import { asBytes } from "./bytes.ts";
-import type { Calls } from "./calls.ts";
 import type { Records } from "./descriptions.ts";
-import { call, callAsync, callUntilReady } from "./status.ts";
+import type { DeviceQueue } from "./device_queue.ts";
 import { ProgramExchanges } from "./program_exchanges.ts";
-import { type DeviceRun, ProgramRuns, type TakeRunStep } from "./program_runs.ts";
-import { readSample, STATUS_NAMES } from "./read_output.ts";
-import type { RunLimits } from "./run_block.ts";
-import { RunRing } from "./run_ring.ts";
-import { StepBlock, type StepSequence, type WantedOutput } from "./step_block.ts";
-import type { StepOutput, StepResult } from "./step_result.ts";
-import { Executor, OP, OpKind, OPS, RESULT, type StructOf } from "./structs.ts";
+import { type DeviceRun, ProgramRuns, type RunLimits, type TakeRunStep } from "./program_runs.ts";
+import { call, callAsync, check } from "./status.ts";
+import { StepBlock, type StepSequence } from "./step_block.ts";
+import {
+  readSample,
+  STATUS_NAMES,
+  type StepOutput,
+  type StepResult,
+  type WantedOutput,
+} from "./step_result.ts";
+import { ERROR, Executor, OP, OpKind, OPS, RESULT, Status, type StructOf } from "./structs.ts";
+import type { Symbols } from "./symbols.ts";
 
 /** What the steps of a program that decode are run by. */
 export interface DecodeExecutors {
@@ -42,6 +46,8 @@ export class DeviceProgram {
   /** The sample operation; a program may have none. */
   private readonly sampleOp?: StructOf<typeof OPS["sample"]>;
   private readonly results: Uint8Array<ArrayBuffer>;
+  private readonly resultsView: DataView;
+  private readonly error = new Uint8Array(ERROR.bytes);
   private values = new Float32Array(0);
   private runs?: ProgramRuns;
   /** How it exchanges rows with other cards' programs, where it does. */
@@ -49,16 +55,23 @@ export class DeviceProgram {
   /** Whether to begin a step may be to wait for other cards, which this thread has to give theirs as well. */
   private readonly waitsForOthers: boolean;
 
+  /**
+   * @param queue Of its context's calls; of its own for the lane of prompts.
+   * @param postsSteps Whether to begin a step is never to wait for the device.
+   */
   constructor(
-    private readonly calls: Calls,
+    private readonly symbols: Symbols,
+    private readonly queue: DeviceQueue,
     private readonly handle: Deno.PointerValue,
     readonly records: Records,
+    postsSteps: boolean,
   ) {
     this.block = new StepBlock(records.limits);
     this.sampleOp = findSample(records.ops);
     this.results = new Uint8Array(this.sampleOp ? records.limits.n_outputs * RESULT.bytes : 0);
-    this.exchanges = new ProgramExchanges(calls, handle);
-    this.waitsForOthers = !calls.postsSteps && hasExchanges(records.ops);
+    this.resultsView = new DataView(this.results.buffer);
+    this.exchanges = new ProgramExchanges(symbols, queue, handle);
+    this.waitsForOthers = !postsSteps && findOperation(records.ops, OpKind.exchange) !== undefined;
   }
 
   /**
@@ -71,7 +84,7 @@ export class DeviceProgram {
    * program can take.
    */
   step(sequences: readonly StepSequence[], prefillShare?: number): Promise<StepResult> {
-    return this.calls.inTurn(() => this.runStep(sequences, prefillShare));
+    return this.queue.run(() => this.runStep(sequences, prefillShare));
   }
 
   /**
@@ -81,9 +94,8 @@ export class DeviceProgram {
    *   ahead of their reader.
    */
   openRuns(memory: Uint8Array<ArrayBuffer>): void {
-    this.runs = new ProgramRuns(
-      ...[this.calls, this.handle, this.block, new RunRing(memory), this.waitsForOthers] as const,
-    );
+    const { symbols, queue, handle, block, waitsForOthers } = this;
+    this.runs = new ProgramRuns(symbols, queue, handle, block, memory, waitsForOthers);
   }
 
   /** Whether it has runs. */
@@ -145,7 +157,7 @@ export class DeviceProgram {
    * @throws {M40Error} As {@link step} does.
    */
   profile(sequences: readonly StepSequence[]): Promise<Float32Array> {
-    return this.calls.inTurn(() => this.runProfile(sequences));
+    return this.queue.run(() => this.runProfile(sequences));
   }
 
   /** {@link profile} of a part of a program, as {@link stepPart} is a step of one. */
@@ -168,12 +180,11 @@ export class DeviceProgram {
   /** The same, and why a persistent kernel does not run them. */
   decodeExecutors(rows: number): Promise<DecodeExecutors> {
     // Between steps, so that no call waits for one.
-    return this.calls.inTurn(() => {
+    return this.queue.run(() => {
       const numbers = new Uint32Array(rows);
       const [into, text] = [asBytes(numbers), new Uint8Array(256)];
-      const { symbols } = this.calls;
       call((error) =>
-        symbols.m40_program_executors(this.handle, into, rows, text, text.length, error)
+        this.symbols.m40_program_executors(this.handle, into, rows, text, text.length, error)
       );
       const executors = Array.from(numbers, (executor) => EXECUTOR_NAMES[executor]);
       const noResident = decoder.decode(text.subarray(0, text.indexOf(0)));
@@ -185,7 +196,7 @@ export class DeviceProgram {
   writeBuffer(buffer: number, data: ArrayBufferView<ArrayBuffer>): void {
     const bytes = asBytes(data);
     call((error) =>
-      this.calls.symbols.m40_buffer_write(
+      this.symbols.m40_buffer_write(
         this.handle,
         buffer,
         bytes,
@@ -199,7 +210,7 @@ export class DeviceProgram {
   readBuffer<T extends ArrayBufferView<ArrayBuffer>>(buffer: number, data: T): T {
     const bytes = asBytes(data);
     call((error) =>
-      this.calls.symbols.m40_buffer_read(
+      this.symbols.m40_buffer_read(
         this.handle,
         buffer,
         bytes,
@@ -218,7 +229,7 @@ export class DeviceProgram {
     from: readonly number[],
     work: () => Promise<T>,
   ): Promise<T & PartRows> {
-    return this.calls.inTurn(async () => {
+    return this.queue.run(async () => {
       const rows = await given;
       for (const [i, buffer] of into.entries()) await this.writeRows(buffer, rows[i]);
       const result = await work();
@@ -231,21 +242,19 @@ export class DeviceProgram {
 
   /** {@link writeBuffer} off the event loop. */
   private async writeRows(buffer: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    const { symbols } = this.calls;
     const size = BigInt(bytes.byteLength);
     await callAsync(
-      (error) => symbols.m40_buffer_write_async(this.handle, buffer, bytes, size, error),
+      (error) => this.symbols.m40_buffer_write_async(this.handle, buffer, bytes, size, error),
       bytes,
     );
   }
 
   /** The first rows of a buffer, read off the event loop. */
   private async readRows(buffer: number, rows: number): Promise<Uint8Array<ArrayBuffer>> {
-    const { symbols } = this.calls;
     const bytes = new Uint8Array(rows * this.records.buffers[buffer].columns * VALUE_BYTES);
     const size = BigInt(bytes.byteLength);
     await callAsync(
-      (error) => symbols.m40_buffer_read_async(this.handle, buffer, bytes, size, error),
+      (error) => this.symbols.m40_buffer_read_async(this.handle, buffer, bytes, size, error),
       bytes,
     );
     return bytes;
@@ -258,7 +267,7 @@ export class DeviceProgram {
     const into = asBytes(times);
     await callAsync(
       (error) =>
-        this.calls.symbols.m40_step_profile(
+        this.symbols.m40_step_profile(
           this.handle,
           bytes,
           BigInt(length),
@@ -277,32 +286,29 @@ export class DeviceProgram {
     prefillShare?: number,
   ): Promise<StepResult> {
     const wanted = this.block.write(sequences, prefillShare);
-    const samples = wanted.every(({ kind }) => kind === "sample");
-    if (samples && !this.waitsForOthers) await this.runSampled(wanted.length);
-    else await this.runWhole(wanted);
+    if (this.waitsForOthers || !this.block.hasSamplesAlone) await this.runWhole(wanted);
+    else await this.runSampled(wanted.length);
     return { outputs: this.sampleOp ? this.readOutputs(wanted) : [] };
   }
 
   /** Runs the block's step; all its outputs are samples. */
   private async runSampled(nOutputs: number): Promise<void> {
-    const { symbols } = this.calls;
-    const { bytes, length } = this.block;
+    const { symbols, handle, block: { bytes, length }, error } = this;
     // A trip to another thread and back takes 100 microseconds or more, in which the device would idle. So this thread
     // gives it the work, and is woken shortly before the end that the last step's time predicts.
-    call((error) => symbols.m40_step_begin(this.handle, bytes, BigInt(length), error));
-    const results = this.sampleOp ? this.results : null;
-    const finish = () =>
-      callUntilReady((error) =>
-        symbols.m40_step_finish(this.handle, results, results ? nOutputs : 0, error)
-      );
+    check(symbols.m40_step_begin(handle, bytes, BigInt(length), error), error);
+    const [results, count] = this.sampleOp ? [this.results, nOutputs] : [null, 0];
+    let status: number;
     do {
-      await callAsync((error) => symbols.m40_step_wait(this.handle, error), bytes);
-    } while (!finish());
+      check(await symbols.m40_step_wait(handle, error), error);
+      status = symbols.m40_step_finish(handle, results, count, error);
+    } while (status === Status.not_ready);
+    check(status, error);
   }
 
   /** Runs the block's step, whatever its outputs are. */
   private async runWhole(wanted: readonly WantedOutput[]): Promise<void> {
-    const { symbols } = this.calls;
+    const { symbols } = this;
     const { bytes, length } = this.block;
     const nValues = wanted.reduce((sum, output) => sum + this.valuesOf(output), 0);
     if (nValues > this.values.length) this.values = new Float32Array(nValues);
@@ -332,20 +338,22 @@ export class DeviceProgram {
   }
 
   private readOutputs(wanted: readonly WantedOutput[]): StepOutput[] {
-    const view = new DataView(this.results.buffer);
-    const { status: statusField, sample } = RESULT.fields;
+    const { resultsView: view, values } = this;
+    const outputs: StepOutput[] = [];
+    let at = 0;
     let firstValue = 0;
-    return wanted.map((output, i) => {
-      const at = i * RESULT.bytes;
-      const status = STATUS_NAMES[view.getUint32(at + statusField.offset, true)];
-      if (output.kind !== "sample") {
-        const values = this.values.subarray(firstValue, firstValue + this.valuesOf(output));
-        firstValue += values.length;
-        return { status, values };
+    for (const output of wanted) {
+      const status = view.getUint32(at + RESULT.fields.status.offset, true);
+      if (output.kind === "sample") {
+        outputs.push(readSample(view, status, at + RESULT.fields.sample.offset, output));
+      } else {
+        const end = firstValue + this.valuesOf(output);
+        outputs.push({ status: STATUS_NAMES[status], values: values.subarray(firstValue, end) });
+        firstValue = end;
       }
-      if (status !== "ok") return { status };
-      return { status, sample: readSample(view, at + sample.offset, output) };
-    });
+      at += RESULT.bytes;
+    }
+    return outputs;
   }
 }
 
@@ -354,10 +362,6 @@ function findSample(ops: Uint8Array<ArrayBuffer>): StructOf<typeof OPS["sample"]
   if (at === undefined) return undefined;
   const view = new DataView(ops.buffer, ops.byteOffset, ops.byteLength);
   return OPS.sample.read(view, at + OP.fields.payload.offset);
-}
-
-function hasExchanges(ops: Uint8Array<ArrayBuffer>): boolean {
-  return findOperation(ops, OpKind.exchange) !== undefined;
 }
 
 /** Where the first record of a kind starts. */

@@ -10,6 +10,7 @@ export { bandwidthOf, compareBandwidths, measureBandwidth } from "./device_bandw
 export { parseDeviceList } from "./device_list.ts";
 export { DEVICE_PROCESS } from "./device_process.ts";
 export type { DecodeExecutors, DeviceProgram, PartRows } from "./device_program.ts";
+export { DeviceQueue } from "./device_queue.ts";
 export { highestOf, togetherOf } from "./device_states.ts";
 export { giveBackFreedMemory } from "./freed_memory.ts";
 export type { DeviceHealth, Management, ThrottleReason } from "./health.ts";
@@ -23,9 +24,13 @@ export {
 export { findBuild, type FoundLibrary } from "./library_build.ts";
 export { openDevice, openDeviceInPassing, openDeviceProcess, type OpenedDevice } from "./open.ts";
 export type { PowerLimit } from "./power_limit.ts";
-export type { DeviceRun, TakeRunStep } from "./program_runs.ts";
-export { fitsRun, type RunLimits } from "./run_block.ts";
-export { ringBytes } from "./run_ring.ts";
+export {
+  type DeviceRun,
+  fitsRun,
+  ringBytes,
+  type RunLimits,
+  type TakeRunStep,
+} from "./program_runs.ts";
 export { stepBytes, type StepSequence } from "./step_block.ts";
 export type { OutputStatus, Sample, StepOutput, StepResult } from "./step_result.ts";
 export { GREEDY, MAX_TOKEN_BIASES, type StepSampling } from "./step_sampling.ts";

@@ -1,20 +1,23 @@
 import { asBytes } from "./bytes.ts";
-import type { Calls } from "./calls.ts";
+import type { DeviceQueue } from "./device_queue.ts";
 import { call } from "./status.ts";
 import { INBOX } from "./structs.ts";
+import type { Symbols } from "./symbols.ts";
 
 /** What a program exchanges rows with other cards' programs through. */
 export class ProgramExchanges {
-  constructor(private readonly calls: Calls, private readonly handle: Deno.PointerValue) {}
+  constructor(
+    private readonly symbols: Symbols,
+    private readonly queue: DeviceQueue,
+    private readonly handle: Deno.PointerValue,
+  ) {}
 
   /**
    * Bytes of the host memory that rows may go through, of all cards together; 0 where the program exchanges nothing.
    */
   get bytes(): number {
     const bytes = new BigUint64Array(1);
-    call((error) =>
-      this.calls.symbols.m40_program_exchange_bytes(this.handle, asBytes(bytes), error)
-    );
+    call((error) => this.symbols.m40_program_exchange_bytes(this.handle, asBytes(bytes), error));
     return Number(bytes[0]);
   }
 
@@ -25,7 +28,7 @@ export class ProgramExchanges {
    */
   inbox(): Uint8Array<ArrayBuffer> {
     const inbox = new Uint8Array(INBOX.bytes);
-    call((error) => this.calls.symbols.m40_program_inbox(this.handle, inbox, error));
+    call((error) => this.symbols.m40_program_inbox(this.handle, inbox, error));
     return inbox;
   }
 
@@ -57,10 +60,9 @@ export class ProgramExchanges {
     inboxes: Uint8Array<ArrayBuffer> | null,
     count: number,
   ): Promise<void> {
-    await this.calls.inTurn(() => {
-      const { symbols } = this.calls;
+    await this.queue.run(() => {
       call((error) =>
-        symbols.m40_program_exchange(this.handle, memory, BigInt(bytes), inboxes, count, error)
+        this.symbols.m40_program_exchange(this.handle, memory, BigInt(bytes), inboxes, count, error)
       );
       return Promise.resolve();
     });

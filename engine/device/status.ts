@@ -13,20 +13,11 @@ const CODES: Record<number, M40ErrorCode> = {
 /**
  * Calls a function of the library with room for its error.
  *
- * @throws {M40Error} With the library's message, where the status is not M40_OK.
+ * @throws {M40Error} As {@link check} does.
  */
 export function call(fn: (error: Uint8Array<ArrayBuffer>) => number): void {
   const error = new Uint8Array(ERROR.bytes);
   check(fn(error), error);
-}
-
-/** {@link call} for a function that may have to be called again; returns whether it is done. */
-export function callUntilReady(fn: (error: Uint8Array<ArrayBuffer>) => number): boolean {
-  const error = new Uint8Array(ERROR.bytes);
-  const status = fn(error);
-  if (status === Status.not_ready) return false;
-  check(status, error);
-  return true;
 }
 
 /** Memory that calls off the event loop read and write, so that it is not collected meanwhile. */
@@ -51,7 +42,13 @@ export async function callAsync(
   }
 }
 
-function check(status: number, error: Uint8Array<ArrayBuffer>): void {
+/**
+ * Looks at the status that a function returned.
+ *
+ * @param error What it was given for its error.
+ * @throws {M40Error} With the library's message, where the status is not M40_OK.
+ */
+export function check(status: number, error: Uint8Array<ArrayBuffer>): void {
   if (status === Status.ok) return;
   const { message } = ERROR.read(new DataView(error.buffer));
   throw new M40Error(

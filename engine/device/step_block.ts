@@ -1,6 +1,6 @@
 import { M40Error } from "../errors.ts";
 import type { Limits } from "./descriptions.ts";
-import type { OutputKind } from "./step_result.ts";
+import type { OutputKind, WantedOutput } from "./step_result.ts";
 import {
   NONE,
   OUTPUT,
@@ -40,15 +40,6 @@ export interface StepSequence {
    * they would have in steps of their own. Such sequences come first.
    */
   readonly decode?: boolean;
-}
-
-/** An output, as {@link StepBlock.write} found it. */
-export interface WantedOutput {
-  readonly kind: OutputKind;
-  /** Of a sample: how many of the likeliest tokens' log-probabilities it asks for. */
-  readonly topLogprobs: number;
-  /** Of a sample: whether it asks for the token's surprise. */
-  readonly surprise: boolean;
 }
 
 /** More tokens than these are forbidden by a mask rather than by biases of -infinity. */
@@ -119,6 +110,8 @@ export class StepBlock {
   bytes = new Uint8Array(4096);
   /** Bytes that the last {@link write} filled. */
   length = 0;
+  /** Whether all outputs of the last {@link write} are samples. */
+  hasSamplesAlone = true;
   private readonly maskWords: number;
   private words = new Uint32Array(this.bytes.buffer);
   private floats = new Float32Array(this.bytes.buffer);
@@ -139,6 +132,7 @@ export class StepBlock {
     const { words } = this;
     words[HEADER.prefill_share] = Math.max(1, Math.round(1000 * prefillShare));
     const wanted: WantedOutput[] = [];
+    this.hasSamplesAlone = true;
     let row = 0;
     for (let index = 0; index < sequences.length; index++) {
       const { tokens, position, kvBlocks, states, outputs } = sequences[index];
@@ -156,6 +150,7 @@ export class StepBlock {
         const { kind = "sample", sampling = GREEDY } = output;
         words[at.outputs++] = row + output.row;
         words[at.outputs++] = Kinds[kind];
+        if (kind !== "sample") this.hasSamplesAlone = false;
         this.writeSampling(sampling, at);
         const { topLogprobs, mirostat } = sampling;
         wanted.push({ kind, topLogprobs, surprise: mirostat !== 0 });

@@ -1,3 +1,5 @@
+import { MAX_TOP_LOGPROBS, OutputStatus as Statuses, SAMPLE } from "./structs.ts";
+
 /** A token that the device sampled. */
 export interface Sample {
   readonly token: number;
@@ -34,4 +36,44 @@ export interface StepOutput {
 export interface StepResult {
   /** In the order of the sequences and of their outputs. */
   readonly outputs: readonly StepOutput[];
+}
+
+/** An output, as the step's block asks for it. */
+export interface WantedOutput {
+  readonly kind: OutputKind;
+  /** Of a sample: how many of the likeliest tokens' log-probabilities it asks for. */
+  readonly topLogprobs: number;
+  /** Of a sample: whether it asks for the token's surprise. */
+  readonly surprise: boolean;
+}
+
+/** The names of the statuses by their numbers. */
+export const STATUS_NAMES = Object.keys(Statuses) as OutputStatus[];
+
+/**
+ * What the library says of an output that is a sample: its status, and its `m40_sample` at `at` bytes of the view. By
+ * hand, because it is done for every token of every sequence.
+ */
+export function readSample(
+  view: DataView,
+  status: number,
+  at: number,
+  { topLogprobs, surprise }: WantedOutput,
+): StepOutput {
+  if (status !== Statuses.ok) return { status: STATUS_NAMES[status] };
+  const { fields } = SAMPLE;
+  const top = [];
+  for (let i = 0; i < Math.min(topLogprobs, MAX_TOP_LOGPROBS); i++) {
+    top.push({
+      token: view.getInt32(at + fields.top_tokens.offset + 4 * i, true),
+      logprob: view.getFloat32(at + fields.top_logprobs.offset + 4 * i, true),
+    });
+  }
+  const sample: Sample = {
+    token: view.getInt32(at + fields.token.offset, true),
+    logprob: view.getFloat32(at + fields.logprob.offset, true),
+    top,
+    ...surprise && { surprise: view.getFloat32(at + fields.surprise.offset, true) },
+  };
+  return { status: "ok", sample };
 }

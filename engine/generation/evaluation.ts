@@ -1,5 +1,4 @@
-import type { DeviceProgram, StepSequence } from "../device/mod.ts";
-import type { DeviceLock } from "../loading/mod.ts";
+import type { DeviceProgram, DeviceQueue, StepSequence } from "../device/mod.ts";
 import { type KvBlockManager, outputError, OwnKvBlocks, OwnSlot } from "../scheduler/mod.ts";
 import { M40Error } from "../errors.ts";
 
@@ -31,7 +30,7 @@ export class Evaluations {
   constructor(
     private readonly kvBlockManager: KvBlockManager,
     private readonly step: DeviceProgram["step"],
-    private readonly withDevice: DeviceLock["run"],
+    private readonly withDevice: DeviceQueue["run"],
     private readonly chunkTokens: number,
   ) {}
 

@@ -1,5 +1,4 @@
-import type { DecodeExecutors, DeviceState, Executor } from "../device/mod.ts";
-import type { DeviceLock } from "./device_lock.ts";
+import type { DecodeExecutors, DeviceQueue, DeviceState, Executor } from "../device/mod.ts";
 import type { ServingOptions } from "../engine_options.ts";
 import { M40Error } from "../errors.ts";
 import { KnownExecutors } from "./known_executors.ts";
@@ -27,7 +26,7 @@ export class EngineCard {
   private closed = false;
 
   /**
-   * @param lock Orders the users of the devices.
+   * @param queue Orders the users of the devices.
    * @param sequences Those that decode in one step at most.
    * @param called Its name, and whether there are others.
    * @param wanted The wanted executor of decode steps, and the callback for why a resident kernel does not run them
@@ -35,7 +34,7 @@ export class EngineCard {
    */
   constructor(
     private readonly placed: PlacedCard,
-    lock: DeviceLock,
+    queue: DeviceQueue,
     sequences: number,
     { name, isOneOfSeveral }: Pick<EngineCard, "name" | "isOneOfSeveral">,
     { executor, onExecutor }: Pick<ServingOptions, "executor" | "onExecutor">,
@@ -50,7 +49,7 @@ export class EngineCard {
     this.reader = new StateReader(() => kernels.deviceState(device.index));
     this.wantsResident = executor === "auto" || executor === "resident";
     this.askExecutors = () =>
-      lock.share(async () => {
+      queue.share(async () => {
         if (this.closed) throw new M40Error("internal", "the engine is closed");
         const found = await decodeProgram.decodeExecutors(sequences);
         return this.wantsResident ? found : { ...found, noResident: "" };

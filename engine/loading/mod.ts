@@ -3,7 +3,6 @@
  *
  * @module
  */
-export { DeviceLock } from "./device_lock.ts";
 export { EngineCard } from "./engine_card.ts";
 export { createHostCache } from "./host_cache.ts";
 export {

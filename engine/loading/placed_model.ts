@@ -29,7 +29,7 @@ import {
   planRows,
   type ProfiledDevice,
   RowSplitDevice,
-  scheduledDevice,
+  ScheduledDevice,
   StagedDevice,
   StepRows,
 } from "../parallel/mod.ts";
@@ -373,7 +373,7 @@ async function assemble(
     scheduled: rowSplit !== undefined
       ? rowSplit
       : stages.length === 0
-      ? scheduledDevice(first.program, first.cache, first.decodeProgram, stepRows)
+      ? new ScheduledDevice(first.program, first.cache, first.decodeProgram, stepRows)
       : new StagedDevice(stages),
     concurrentSteps: Math.max(stages.length, 1),
     kvBlockBytes,

@@ -1,79 +1,87 @@
-import type { Cache, DeviceProgram, StepSequence } from "../device/mod.ts";
-import type { Lane, SchedulerDevice } from "../scheduler/mod.ts";
+import type { Cache, DeviceProgram, StepResult, StepSequence } from "../device/mod.ts";
+import type { Lane, SchedulerDevice, StepPlace } from "../scheduler/mod.ts";
 import type { StepRows } from "./step_rows.ts";
+
+type Indices = Uint32Array<ArrayBuffer>;
+type Bytes = Uint8Array<ArrayBuffer>;
 
 /** A device that can be asked where a step's time goes, too. */
 export type ProfiledDevice = SchedulerDevice & Pick<DeviceProgram, "profile">;
 
-/** What computes steps. */
-type Steps = Pick<ProfiledDevice, "step" | "run" | "wantsSteps" | "profile">;
-
 /**
  * A program and its caches, as the scheduler sees them. Where a model has no attention, its KV blocks only count
  * tokens and identify prefixes: the device has none.
- *
- * @param decodeProgram With two lanes, the program of the lane "decode", and of steps without a lane (of a benchmark,
- * say) that consist of decode rows and fit it. `program` computes all others.
- * @param stepRows Where the way to run decode steps is measured.
  */
-export function scheduledDevice(
-  program: DeviceProgram,
-  cache: Cache,
-  decodeProgram?: DeviceProgram,
-  stepRows?: StepRows,
-): ProfiledDevice {
-  const programOf = (sequences: readonly StepSequence[], lane?: Lane): DeviceProgram => {
+export class ScheduledDevice implements ProfiledDevice {
+  /** Where the program that decodes has runs. */
+  readonly run?: SchedulerDevice["run"];
+  private readonly hasKvBlocks: boolean;
+
+  /**
+   * @param decodeProgram With two lanes, the program of the lane "decode", and of steps without a lane (of a benchmark,
+   * say) that consist of decode rows and fit it. `program` computes all others.
+   * @param stepRows Where the way to run decode steps is measured, on a device with runs.
+   */
+  constructor(
+    private readonly program: DeviceProgram,
+    private readonly cache: Cache,
+    private readonly decodeProgram?: DeviceProgram,
+    private readonly stepRows?: StepRows,
+  ) {
+    this.hasKvBlocks = cache.desc.n_layers > 0;
+    const decoding = decodeProgram ?? program;
+    if (!decoding.hasRuns) return;
+    this.run = (sequences, ...how) =>
+      decoding.run(this.hasKvBlocks ? sequences : withoutKvBlocks(sequences), ...how);
+  }
+
+  async step(sequences: readonly StepSequence[], place?: StepPlace): Promise<StepResult> {
+    const given = this.hasKvBlocks ? sequences : withoutKvBlocks(sequences);
+    const result = await this.programOf(sequences, place?.lane).step(given, place?.share);
+    if (this.stepRows !== undefined && sequences.every(({ decode }) => decode)) {
+      this.stepRows.note(sequences.reduce((sum, { tokens }) => sum + tokens.length, 0));
+    }
+    return result;
+  }
+
+  profile(sequences: readonly StepSequence[]): Promise<Float32Array> {
+    const given = this.hasKvBlocks ? sequences : withoutKvBlocks(sequences);
+    return this.programOf(sequences).profile(given);
+  }
+
+  wantsSteps(rows: number): boolean {
+    return this.stepRows !== undefined && this.stepRows.has(rows);
+  }
+
+  async copyKvBlocks(from: Indices, to: Indices): Promise<void> {
+    if (this.hasKvBlocks) await this.cache.copyKvBlocks(from, to);
+  }
+
+  async saveKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
+    if (this.hasKvBlocks) await this.cache.saveKvBlocks(kvBlocks, memory);
+  }
+
+  async restoreKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
+    if (this.hasKvBlocks) await this.cache.restoreKvBlocks(kvBlocks, memory);
+  }
+
+  saveSlots(slots: Indices, memory: Bytes): Promise<void> {
+    return this.cache.saveSlots(slots, memory);
+  }
+
+  restoreSlots(slots: Indices, memory: Bytes): Promise<void> {
+    return this.cache.restoreSlots(slots, memory);
+  }
+
+  private programOf(sequences: readonly StepSequence[], lane?: Lane): DeviceProgram {
+    const { program, decodeProgram } = this;
     if (decodeProgram === undefined || lane === "prompts") return program;
     return lane === "decode" || fitsDecoding(sequences, decodeProgram) ? decodeProgram : program;
-  };
-  const step: SchedulerDevice["step"] = (sequences, place) =>
-    programOf(sequences, place?.lane).step(sequences, place?.share);
-  const profile = (sequences: readonly StepSequence[]) => programOf(sequences).profile(sequences);
-  const decoding = decodeProgram ?? program;
-  const slots: Pick<SchedulerDevice, "saveSlots" | "restoreSlots"> = {
-    saveSlots: (slots, memory) => cache.saveSlots(slots, memory),
-    restoreSlots: (slots, memory) => cache.restoreSlots(slots, memory),
-  };
-  const steps: Steps = {
-    step,
-    profile,
-    ...decoding.hasRuns && {
-      step: async (sequences, place) => {
-        const result = await step(sequences, place);
-        if (sequences.every(({ decode }) => decode)) {
-          stepRows?.note(sequences.reduce((sum, { tokens }) => sum + tokens.length, 0));
-        }
-        return result;
-      },
-      run: (sequences, steps, limits, take) => decoding.run(sequences, steps, limits, take),
-      wantsSteps: (rows) => stepRows?.has(rows) ?? false,
-    } satisfies Partial<SchedulerDevice>,
-  };
-  if (cache.desc.n_layers === 0) return { ...withoutKvBlocks(steps), ...slots };
-  return {
-    ...steps,
-    copyKvBlocks: (from, to) => cache.copyKvBlocks(from, to),
-    saveKvBlocks: (kvBlocks, memory) => cache.saveKvBlocks(kvBlocks, memory),
-    restoreKvBlocks: (kvBlocks, memory) => cache.restoreKvBlocks(kvBlocks, memory),
-    ...slots,
-  };
+  }
 }
 
-/** What computes steps without KV blocks, for a scheduler that counts some. */
-function withoutKvBlocks(
-  { step, run, wantsSteps, profile }: Steps,
-): Omit<ProfiledDevice, "saveSlots" | "restoreSlots"> {
-  const nothing = () => Promise.resolve();
-  const bare = (sequences: readonly StepSequence[]) =>
-    sequences.map((one) => ({ ...one, kvBlocks: [] }));
-  return {
-    step: (sequences, place) => step(bare(sequences), place),
-    profile: (sequences) => profile(bare(sequences)),
-    ...run && { run: (sequences, ...rest) => run(bare(sequences), ...rest), wantsSteps },
-    copyKvBlocks: nothing,
-    saveKvBlocks: nothing,
-    restoreKvBlocks: nothing,
-  };
+function withoutKvBlocks(sequences: readonly StepSequence[]): StepSequence[] {
+  return sequences.map((one) => ({ ...one, kvBlocks: [] }));
 }
 
 /** Whether a step is of decode rows alone, no more than a program takes. */

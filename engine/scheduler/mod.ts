@@ -18,7 +18,7 @@ export {
   type SchedulerLoss,
   type SchedulerOptions,
 } from "./scheduler_options.ts";
-export type { Lane } from "./sequences/lane.ts";
+export type { Lane, StepPlace } from "./sequences/lane.ts";
 export type { SchedulerOffer } from "./sequences/room.ts";
 export { Sequence, type SequenceListener } from "./sequences/sequence.ts";
 export { assertQueueRoom, type SequenceQueue } from "./sequences/sequence_queue.ts";

@@ -1,7 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import type { StepSequence } from "../device/step_block.ts";
 import type { StepResult } from "../device/step_result.ts";
-import { DeviceLock } from "../loading/device_lock.ts";
 import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
 import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -195,43 +194,4 @@ Deno.test("a sequence that arrives after one of two steps has ended is admitted 
   await scheduler.idle();
   const prompts = device.steps.map(({ promptTokens }, i) => promptTokens > 0 ? i : -1);
   assert(prompts.filter((i) => i > 0).every((i) => i <= arrived! + 1), `${prompts}`);
-});
-
-Deno.test("shared users of a device wait for the exclusive one, and it for them, in the order of asking", async () => {
-  const lock = new DeviceLock();
-  const events: string[] = [];
-  const gates = new Map<string, () => void>();
-  const ask = (how: "run" | "share", name: string) =>
-    lock[how](() => {
-      events.push(`${name} begins`);
-      return new Promise<void>((resolve) => gates.set(name, resolve));
-    }).then(() => void events.push(`${name} ends`));
-  const turn = () => new Promise((resolve) => setTimeout(resolve));
-  const all = [ask("share", "a"), ask("share", "b"), ask("run", "c"), ask("share", "d")];
-  const steps: [string, string[]][] = [
-    ["b", ["a begins", "b begins"]],
-    ["a", ["b ends"]],
-    ["c", ["a ends", "c begins"]],
-    ["d", ["c ends", "d begins"]],
-  ];
-  for (const [name, expected] of steps) {
-    await turn();
-    assertEquals(events.splice(0), expected);
-    gates.get(name)!();
-  }
-  await Promise.all(all);
-  await lock.settle();
-  assertEquals(events, ["d ends"]);
-});
-
-Deno.test("a device is free for others after work on it has failed, alone or shared", async () => {
-  const lock = new DeviceLock();
-  const failing = () => Promise.reject(new Error("it failed"));
-  const results = await Promise.allSettled([
-    lock.share(failing),
-    lock.run(failing),
-    lock.share(failing),
-  ]);
-  assertEquals(results.map(({ status }) => status), ["rejected", "rejected", "rejected"]);
-  assertEquals(await lock.run(() => Promise.resolve(7)), 7);
 });

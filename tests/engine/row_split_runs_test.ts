@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
-import type { RunLimits } from "../../engine/device/run_block.ts";
+import type { RunLimits } from "../../engine/device/program_runs.ts";
 import type { StepSequence } from "../../engine/device/step_block.ts";
 import type { StepOutput, StepResult } from "../../engine/device/step_result.ts";
 import { GREEDY } from "../../engine/device/step_sampling.ts";

@@ -1,8 +1,8 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { M40Error } from "../../engine/errors.ts";
 import type { DeviceProgram } from "../../engine/device/device_program.ts";
-import { encodeRun, type RunLimits } from "../../engine/device/run_block.ts";
-import { ringBytes } from "../../engine/device/run_ring.ts";
+import { encodeRun, type RunLimits } from "../../engine/device/program_runs.ts";
+import { ringBytes } from "../../engine/device/program_runs.ts";
 import { StepBlock, stepBytes, type StepSequence } from "../../engine/device/step_block.ts";
 import type { StepOutput } from "../../engine/device/step_result.ts";
 import { GREEDY, type StepSampling } from "../../engine/device/step_sampling.ts";

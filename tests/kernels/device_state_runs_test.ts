@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import type { RunLimits } from "../../engine/device/run_block.ts";
+import type { RunLimits } from "../../engine/device/program_runs.ts";
 import type { StepOutput } from "../../engine/device/step_result.ts";
 import { withDevice } from "../fixtures/device_harness.ts";
 import {

@@ -1,8 +1,7 @@
-import { type DeviceState, highestOf } from "../../device/mod.ts";
+import { DeviceQueue, type DeviceState, highestOf } from "../../device/mod.ts";
 import { Evaluations, type GuardedObserver } from "../../generation/mod.ts";
 import {
   createHostCache,
-  DeviceLock,
   EngineCard,
   type EngineStatus,
   type PlacedModel,
@@ -41,8 +40,8 @@ export class Replica {
   readonly kvBlockManager: KvBlockManager;
   readonly scheduler: Scheduler;
   readonly evaluations: Evaluations;
-  /** Steps with the copies of their KV blocks, or exclusive work, in the order of asking. */
-  readonly lock = new DeviceLock();
+  /** Orders steps, with the copies of their KV blocks, and work that has the device alone. */
+  readonly queue = new DeviceQueue(() => this.scheduler.endRunSoon());
   private readonly disk?: DiskKvBlocks;
   private readonly pacer?: Pacer;
 
@@ -56,7 +55,7 @@ export class Replica {
     const { plan, scheduled } = placed;
     const isOneOfSeveral = placed.cards.length > 1 || options.name !== undefined;
     this.cards = placed.cards.map((card) =>
-      new EngineCard(card, this.lock, plan.limits.n_sequences, {
+      new EngineCard(card, this.queue, plan.limits.n_sequences, {
         name: options.name ?? card.name,
         isOneOfSeveral,
       }, serving)
@@ -75,17 +74,16 @@ export class Replica {
     this.kvBlockManager = new KvBlockManager(plan.kvBlocks, plan.kvBlockTokens, plan.groups, slots);
     this.disk = this.createDiskKvBlocks();
     this.scheduler = this.createScheduler();
-    this.lock.onWanted = () => this.scheduler.endRunSoon();
     this.evaluations = new Evaluations(
       this.kvBlockManager,
       (sequences) => scheduled.step(sequences),
-      (work) => this.lock.run(work),
+      (work) => this.queue.run(work),
       Math.min(serving.logitsOutputs, plan.limits.n_tokens),
     );
   }
 
   private createScheduler(): Scheduler {
-    const { lock, observed, pacer, placed, serving } = this;
+    const { queue, observed, pacer, placed, serving } = this;
     const { plan, cards: [{ device }] } = placed;
     return new Scheduler(placed.scheduled, this.kvBlockManager, {
       ...this.options,
@@ -103,7 +101,7 @@ export class Replica {
       concurrentSteps: placed.concurrentSteps,
       lanes: plan.decodeLimits &&
         { decodeTokens: plan.decodeLimits.n_tokens, prefillShare: serving.prefillShare },
-      withDevice: (work) => lock.share(work),
+      withDevice: (work) => queue.share(work),
       rest: pacer && ((stepMs, idleMs) => pacer.rest(stepMs, idleMs)),
       onStep: (report) => {
         const { promptTokens, decodeTokens, inRun } = report;
@@ -137,8 +135,8 @@ export class Replica {
       }),
       withDevice: (work) =>
         plan.decodeLimits
-          ? this.lock.share(() => this.scheduler.betweenDecisions(work))
-          : this.lock.run(work),
+          ? this.queue.share(() => this.scheduler.betweenDecisions(work))
+          : this.queue.run(work),
       now: () => performance.now(),
     });
   }
@@ -202,7 +200,7 @@ export class Replica {
     this.stop();
     await this.scheduler.idle();
     await this.disk?.close(FLUSH_MS);
-    await this.lock.settle();
+    await this.queue.settle();
     await this.placed.letGo?.();
     await Promise.all(this.cards.map((card) => card.close()));
   }
