@@ -360,6 +360,10 @@ export class Engine {
     return this.closing ??= this.end();
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   private async end(): Promise<void> {
     this.copies.stop();
     this.requests.stop();

@@ -13,6 +13,7 @@ import { Budget } from "../engine/grammar/json_schema/limits.ts";
 import { grammarOfSchema } from "../engine/grammar/json_schema/mod.ts";
 import { reasonOf } from "./reason.ts";
 import { exampleProgram, hostile, open } from "../tests/fixtures/mcp_servers.ts";
+import { TemporaryEnvironment } from "../tests/fixtures/temporary.ts";
 
 /** The state of the one server. */
 async function stateOf(fault: string, options = {}) {
@@ -230,18 +231,15 @@ Deno.test("MCP: a server that does not end is made to, with what it started", as
 });
 
 Deno.test("MCP: a server gets no more of the environment than what it is given", async () => {
-  Deno.env.set("M40_TEST_SECRET", "secret");
-  try {
-    const print =
-      "Deno.stderr.writeSync(new TextEncoder().encode(JSON.stringify(Deno.env.toObject())))";
-    const { args: _, ...node } = exampleProgram("");
-    await using mcp = await open({
-      it: { ...node, args: ["eval", print], env: { GIVEN: "${M40_TEST_SECRET:-x}" } },
-    });
-    const { lastWords } = mcp.servers[0];
-    assertMatch(lastWords!, /"GIVEN":"secret"/);
-    assertNotMatch(lastWords!, /M40_TEST_SECRET/);
-  } finally {
-    Deno.env.delete("M40_TEST_SECRET");
-  }
+  using _environment = new TemporaryEnvironment({ M40_TEST_SECRET: "secret" });
+
+  const print =
+    "Deno.stderr.writeSync(new TextEncoder().encode(JSON.stringify(Deno.env.toObject())))";
+  const { args: _, ...node } = exampleProgram("");
+  await using mcp = await open({
+    it: { ...node, args: ["eval", print], env: { GIVEN: "${M40_TEST_SECRET:-x}" } },
+  });
+  const { lastWords } = mcp.servers[0];
+  assertMatch(lastWords!, /"GIVEN":"secret"/);
+  assertNotMatch(lastWords!, /M40_TEST_SECRET/);
 });

@@ -16,29 +16,24 @@ const QUESTION = "Tell me a story about a lost kitten.";
  * @param path the PNG to write
  */
 async function takePicture(url: string, path: string): Promise<void> {
-  const browser = await chromium.launch({
+  await using browser = await chromium.launch({
     executablePath: "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
   });
-  try {
-    const page = await browser.newPage({ viewport: { width: 1000, height: 620 } });
-    // The same story every time.
-    await page.route(
-      "**/v1/chat/completions",
-      (route) =>
-        route.continue({ postData: { ...route.request().postDataJSON(), temperature: 0 } }),
-    );
-    await page.goto(url);
-    await page.fill("#message", QUESTION);
-    await page.press("#message", "Enter");
-    await page.waitForSelector(".assistant");
-    await page.waitForSelector("#send:not([hidden])");
-    // The question and the answer's start.
-    await page.locator("#scroller").evaluate((element) => element.scrollTo(0, 0));
-    await page.screenshot({ path });
-  } finally {
-    await browser.close();
-  }
+  const page = await browser.newPage({ viewport: { width: 1000, height: 620 } });
+  // The same story every time.
+  await page.route(
+    "**/v1/chat/completions",
+    (route) => route.continue({ postData: { ...route.request().postDataJSON(), temperature: 0 } }),
+  );
+  await page.goto(url);
+  await page.fill("#message", QUESTION);
+  await page.press("#message", "Enter");
+  await page.waitForSelector(".assistant");
+  await page.waitForSelector("#send:not([hidden])");
+  // The question and the answer's start.
+  await page.locator("#scroller").evaluate((element) => element.scrollTo(0, 0));
+  await page.screenshot({ path });
 }
 
 if (import.meta.main) {

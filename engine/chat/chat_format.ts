@@ -155,6 +155,10 @@ export class ChatFormat {
     await this.renderer.close();
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   private withDefaultStart(given: readonly ChatMessage[]): readonly ChatMessage[] {
     const { system, messages = [] } = this.defaultStart;
     const isSystem = ({ role }: ChatMessage) => role === "system" || role === "developer";

@@ -25,12 +25,8 @@ async function withTemplate<T>(
   template: string,
   work: (chat: ChatFormat) => Promise<T>,
 ): Promise<T> {
-  const chat = loadChat(METADATA, TOKENIZER, template)!;
-  try {
-    return await work(chat);
-  } finally {
-    await chat.close();
-  }
+  await using chat = loadChat(METADATA, TOKENIZER, template)!;
+  return await work(chat);
 }
 
 const prompt = (template: string, messages: ChatMessage[], more = {}) =>

@@ -12,12 +12,8 @@ import { COUNTED, PROTOTYPES } from "../../tests/fixtures/hostile_templates.ts";
 import { jobOf, textOf } from "../../tests/fixtures/render_jobs.ts";
 
 async function withRenderer(work: (renderer: TemplateRenderer) => Promise<void>): Promise<void> {
-  const renderer = new TemplateRenderer();
-  try {
-    await work(renderer);
-  } finally {
-    await renderer.close();
-  }
+  await using renderer = new TemplateRenderer();
+  await work(renderer);
 }
 
 Deno.test("a template that makes too much is ended before it is made, and the next one renders", async () => {

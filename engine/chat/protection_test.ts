@@ -47,12 +47,8 @@ async function withChat(
   templates: Iterable<[string, string]>,
   work: (chat: ChatFormat) => Promise<void>,
 ): Promise<void> {
-  const chat = loadChat(metadataWith(templates), TOKENIZER, "chatml")!;
-  try {
-    await work(chat);
-  } finally {
-    await chat.close();
-  }
+  await using chat = loadChat(metadataWith(templates), TOKENIZER, "chatml")!;
+  await work(chat);
 }
 
 /** Wholes and halves of control tokens' texts, in either case, and what surrounds them. */

@@ -53,6 +53,10 @@ export class TemplateRenderer {
     await this.work;
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   private async workOff(): Promise<void> {
     while (this.waiting.length > 0) {
       try {

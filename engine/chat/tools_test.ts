@@ -35,12 +35,8 @@ async function withChat<T>(
     [...BASIC, "▁", ...CONTROL.map((text) => ({ text, type: 3 }))],
     { "tokenizer.ggml.add_space_prefix": bool(false), ...Object.fromEntries(named) },
   );
-  const chat = loadChat(metadata, loadTokenizer(metadata), "chatml")!;
-  try {
-    return await work(chat);
-  } finally {
-    await chat.close();
-  }
+  await using chat = loadChat(metadata, loadTokenizer(metadata), "chatml")!;
+  return await work(chat);
 }
 
 const WEATHER: Tool = {

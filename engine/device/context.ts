@@ -189,6 +189,10 @@ export class Context {
     this.symbols.m40_context_destroy(this.pointer);
     this.pointer = null;
   }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
 }
 
 /** A block of device memory: tensors, caches and programs are placed in it one after the other. */

@@ -340,6 +340,10 @@ export class KernelLibrary {
   close(): Promise<void> {
     return this.closing ??= Promise.resolve(this.opened.close());
   }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
 }
 
 /** The path of a backend's library; fails where there is none. */

@@ -15,18 +15,16 @@ import { StringArray } from "./string_array.ts";
 import { GGML_TYPES, tensorTypeByName } from "./types.ts";
 import { type GgufTensorInput, writeGguf } from "./writer.ts";
 import { GgufBytes } from "../../tests/fixtures/gguf_bytes.ts";
+import { TemporaryFolder } from "../../tests/fixtures/temporary.ts";
 
 const golden = new URL("../../tests/data/golden/", import.meta.url);
 const goldens = [...Deno.readDirSync(golden)].map(({ name }) => name)
   .filter((name) => name.endsWith(".gguf")).sort();
 
 async function withFolder(body: (folder: string) => Promise<void>) {
-  const folder = await Deno.makeTempDir();
-  try {
-    await body(folder);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
+  await body(folder);
 }
 
 /** Entries with string arrays decoded, for comparing. */

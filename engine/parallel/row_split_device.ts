@@ -50,6 +50,10 @@ export class RowSplitDevice implements ProfiledDevice {
     return this.together.close();
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   async step(sequences: readonly StepSequence[]): Promise<StepResult> {
     const [first] = await this.together.step(({ program }) => program.step(sequences));
     return first;

@@ -3,6 +3,7 @@ import { mayLead, reachOf } from "./host_reach.ts";
 import { DownloadError } from "./download/mod.ts";
 import { Folder } from "../../tests/fixtures/download_fixture.ts";
 import { FaultServer } from "../../tests/fixtures/fault_server.ts";
+import { TemporaryEnvironment } from "../../tests/fixtures/temporary.ts";
 
 // Where a server that files are fetched from may send us: not to where it is not itself.
 
@@ -92,40 +93,32 @@ Deno.test("reach: a redirect leads inside only from there", async () => {
 });
 
 Deno.test("reach: a name is where its addresses are", async () => {
-  const proxies = [
-    "HTTPS_PROXY",
-    "https_proxy",
-    "HTTP_PROXY",
-    "http_proxy",
-    "ALL_PROXY",
-    "all_proxy",
-  ];
-  const before = new Map(proxies.map((name) => [name, Deno.env.get(name)]));
-  try {
-    for (const name of proxies) Deno.env.delete(name);
-    const names: Record<string, string[]> = {
-      "inside.example": ["9.9.9.9", "169.254.169.254"],
-      "lan.example": ["10.0.0.4"],
-      "six.example": ["fe80::1"],
-      "outside.example": ["9.9.9.9"],
-    };
-    const look = (name: string) => Promise.resolve(names[name] ?? []);
-    for (const name of ["inside.example", "lan.example", "six.example"]) {
-      assertEquals(await mayLead("outside.example", name, look), false, name);
-      assertEquals(await mayLead("127.0.0.1", name, look), false, name);
-    }
-    assertEquals(await mayLead("127.0.0.1", "outside.example", look), true);
-    assertEquals(await mayLead("lan.example", "10.0.0.9", look), true);
-    assertEquals(await mayLead("lan.example", "127.0.0.1", look), false);
-    // Behind a proxy names are not resolved here.
-    Deno.env.set("HTTPS_PROXY", "http://proxy.example:3128");
-    assertEquals(await mayLead("outside.example", "lan.example", look), true);
-  } finally {
-    for (const [name, value] of before) {
-      if (value === undefined) Deno.env.delete(name);
-      else Deno.env.set(name, value);
-    }
+  using _environment = new TemporaryEnvironment({
+    HTTPS_PROXY: undefined,
+    https_proxy: undefined,
+    HTTP_PROXY: undefined,
+    http_proxy: undefined,
+    ALL_PROXY: undefined,
+    all_proxy: undefined,
+  });
+
+  const names: Record<string, string[]> = {
+    "inside.example": ["9.9.9.9", "169.254.169.254"],
+    "lan.example": ["10.0.0.4"],
+    "six.example": ["fe80::1"],
+    "outside.example": ["9.9.9.9"],
+  };
+  const look = (name: string) => Promise.resolve(names[name] ?? []);
+  for (const name of ["inside.example", "lan.example", "six.example"]) {
+    assertEquals(await mayLead("outside.example", name, look), false, name);
+    assertEquals(await mayLead("127.0.0.1", name, look), false, name);
   }
+  assertEquals(await mayLead("127.0.0.1", "outside.example", look), true);
+  assertEquals(await mayLead("lan.example", "10.0.0.9", look), true);
+  assertEquals(await mayLead("lan.example", "127.0.0.1", look), false);
+  // Behind a proxy names are not resolved here.
+  Deno.env.set("HTTPS_PROXY", "http://proxy.example:3128");
+  assertEquals(await mayLead("outside.example", "lan.example", look), true);
 });
 
 Deno.test("redirects: a mirror on this machine does not lead to the link or the network", async () => {

@@ -2,6 +2,7 @@ import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import { M40Error } from "../errors.ts";
 import { MAX_RECORD_BYTES, type ModelRecord, readRecord, writeRecord } from "./record.ts";
+import { TemporaryFolder } from "../../tests/fixtures/temporary.ts";
 
 const SHA256 = "0123456789abcdef".repeat(4);
 
@@ -19,12 +20,9 @@ const RECORD: ModelRecord = {
 };
 
 async function inFolder(test: (folder: string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir({ prefix: "m40-record-" });
-  try {
-    await test(folder);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
+  await test(folder);
 }
 
 const names = async (folder: string) =>

@@ -7,30 +7,20 @@ import { cacheDirectory, modelsDirectory, stateDirectory } from "./folders.ts";
 import { nearest } from "../nearest.ts";
 import { listModels, resolveModel } from "./mod.ts";
 import { History } from "../../cli/conversation/history.ts";
+import { TemporaryEnvironment, TemporaryFolder } from "../../tests/fixtures/temporary.ts";
 
 /** Runs a test with other environment variables and a temporary folder. */
 async function within(
   env: (folder: string) => Record<string, string | undefined>,
   test: (folder: string) => Promise<void>,
 ): Promise<void> {
-  const folder = await Deno.makeTempDir({ prefix: "m40-store-" });
-  const before = new Map<string, string | undefined>();
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
   // What other programs have fetched on this machine is not looked at.
   const caches = { OLLAMA_MODELS: join(folder, "none"), HF_HUB_CACHE: join(folder, "none") };
-  for (const [name, value] of Object.entries({ ...caches, ...env(folder) })) {
-    before.set(name, Deno.env.get(name));
-    if (value === undefined) Deno.env.delete(name);
-    else Deno.env.set(name, value);
-  }
-  try {
-    await test(folder);
-  } finally {
-    for (const [name, value] of before) {
-      if (value === undefined) Deno.env.delete(name);
-      else Deno.env.set(name, value);
-    }
-    await Deno.remove(folder, { recursive: true });
-  }
+  using _environment = new TemporaryEnvironment({ ...caches, ...env(folder) });
+
+  await test(folder);
 }
 
 const models = (folder: string) => ({ M40_MODELS: folder });
@@ -134,30 +124,27 @@ Deno.test("store: a cache that cannot be written is an error that says what to s
   }));
 
 Deno.test("store: without a home the built-in model's copy lasts as long as the program", async () => {
-  const folder = await Deno.makeTempDir({ prefix: "m40-store-" });
-  try {
-    const module = new URL("./demo_model.ts", import.meta.url);
-    const code = `import { demoModelPath } from "${module}";
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
+  const module = new URL("./demo_model.ts", import.meta.url);
+  const code = `import { demoModelPath } from "${module}";
       const path = await demoModelPath(true);
       console.log(path, (await Deno.stat(path)).size);
       Deno.exit(0);`;
-    const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["eval", "--no-check", code],
-      cwd: fromFileUrl(new URL("../..", import.meta.url)),
-      env: {
-        HOME: "",
-        XDG_CACHE_HOME: "",
-        TMPDIR: folder,
-        DENO_DIR: Deno.env.get("DENO_DIR") ?? join(Deno.env.get("HOME") ?? "/root", ".cache/deno"),
-      },
-    }).output();
-    const [path, size] = new TextDecoder().decode(stdout).trim().split(" ");
-    assertEquals(path.startsWith(`${folder}/m40-`), true, new TextDecoder().decode(stderr));
-    assertEquals(Number(size), (await Deno.stat(demoModelFile)).size);
-    assertEquals(Array.from(Deno.readDirSync(folder)), [], "nothing is left of it");
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["eval", "--no-check", code],
+    cwd: fromFileUrl(new URL("../..", import.meta.url)),
+    env: {
+      HOME: "",
+      XDG_CACHE_HOME: "",
+      TMPDIR: folder,
+      DENO_DIR: Deno.env.get("DENO_DIR") ?? join(Deno.env.get("HOME") ?? "/root", ".cache/deno"),
+    },
+  }).output();
+  const [path, size] = new TextDecoder().decode(stdout).trim().split(" ");
+  assertEquals(path.startsWith(`${folder}/m40-`), true, new TextDecoder().decode(stderr));
+  assertEquals(Number(size), (await Deno.stat(demoModelFile)).size);
+  assertEquals(Array.from(Deno.readDirSync(folder)), [], "nothing is left of it");
 });
 
 Deno.test("store: without a home there are no folders, and what is built in", () =>

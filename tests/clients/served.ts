@@ -7,6 +7,7 @@
 import { join } from "@std/path";
 import { fromCheckout, withServer } from "../fixtures/official_clients.ts";
 import { callText, scriptedModel } from "../fixtures/scripted_model.ts";
+import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 /** Tokens that the model counts as trained for, and those that it is served with. */
 export const TRAINED = 131_072;
@@ -24,22 +25,19 @@ export const SCRIPT = {
 
 /** Does work with a server, without a key. The models are `script` and its alias `gpt-4o-mini`. */
 export async function withScript(work: (url: string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir({ prefix: "m40-clients-" });
-  try {
-    const file = join(folder, "script.gguf");
-    await scriptedModel(file, SCRIPT, TRAINED);
-    const config = join(folder, "m40.toml");
-    await Deno.writeTextFile(
-      config,
-      `[server]\nonly = true\n[models.script]\nfile = ${JSON.stringify(file)}\nctx = ${SERVED}\n` +
-        '[aliases]\n"gpt-4o-mini" = "script"\n',
-    );
-    const serve = ["serve", "--port", "0", "--config", config, "--model", "script"];
-    await withServer(
-      fromCheckout(serve, { M40_MODELS: folder, M40_API_KEY: "" }),
-      (url) => work(url.replace(/\/v1$/, "")),
-    );
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
+  const file = join(folder, "script.gguf");
+  await scriptedModel(file, SCRIPT, TRAINED);
+  const config = join(folder, "m40.toml");
+  await Deno.writeTextFile(
+    config,
+    `[server]\nonly = true\n[models.script]\nfile = ${JSON.stringify(file)}\nctx = ${SERVED}\n` +
+      '[aliases]\n"gpt-4o-mini" = "script"\n',
+  );
+  const serve = ["serve", "--port", "0", "--config", config, "--model", "script"];
+  await withServer(
+    fromCheckout(serve, { M40_MODELS: folder, M40_API_KEY: "" }),
+    (url) => work(url.replace(/\/v1$/, "")),
+  );
 }

@@ -54,32 +54,28 @@ Deno.test("m40 bench --profile: every operation once, its layer and work; sums a
 });
 
 Deno.test("profile: operations in one launch have one time; every operation is in one, on every library", async () => {
-  const engine = await Engine.load(TINY, { device: BACKEND, parallel: 2 });
-  try {
-    const gguf = await readGguf(TINY);
-    const { program } = architectureOf(gguf).read(gguf);
-    const plan = { prompts: [5], batches: [1, 2], depths: [0, 2], steps: 3, repetitions: 2 };
-    let fused = 0;
-    const found = await Array.fromAsync(profile(engine, program, plan));
-    assertEquals(found.length, 5);
-    for (const { operations } of found) {
-      const kinds = operations.flatMap(({ kind, fusedKind }) =>
-        fusedKind ? [kind, fusedKind] : [kind]
-      );
-      assertEquals(kinds, program.operations.map(({ kind }) => kind));
-      assert(operations.every(({ microseconds }) => microseconds >= 0));
-      fused += operations.filter(({ fusedKind }) => fusedKind !== undefined).length;
-    }
-    assertEquals(fused > 0, BACKEND !== "cpu", `${fused} operations with the one before them`);
-    const other = { ...program, operations: program.operations.slice(1) };
-    const error = await assertRejects(
-      () => Array.fromAsync(profile(engine, other, plan)),
-      M40Error,
+  await using engine = await Engine.load(TINY, { device: BACKEND, parallel: 2 });
+  const gguf = await readGguf(TINY);
+  const { program } = architectureOf(gguf).read(gguf);
+  const plan = { prompts: [5], batches: [1, 2], depths: [0, 2], steps: 3, repetitions: 2 };
+  let fused = 0;
+  const found = await Array.fromAsync(profile(engine, program, plan));
+  assertEquals(found.length, 5);
+  for (const { operations } of found) {
+    const kinds = operations.flatMap(({ kind, fusedKind }) =>
+      fusedKind ? [kind, fusedKind] : [kind]
     );
-    assertMatch(error.message, /\d+ times of operations: the program has \d+/);
-  } finally {
-    await engine.close();
+    assertEquals(kinds, program.operations.map(({ kind }) => kind));
+    assert(operations.every(({ microseconds }) => microseconds >= 0));
+    fused += operations.filter(({ fusedKind }) => fusedKind !== undefined).length;
   }
+  assertEquals(fused > 0, BACKEND !== "cpu", `${fused} operations with the one before them`);
+  const other = { ...program, operations: program.operations.slice(1) };
+  const error = await assertRejects(
+    () => Array.fromAsync(profile(engine, other, plan)),
+    M40Error,
+  );
+  assertMatch(error.message, /\d+ times of operations: the program has \d+/);
 });
 
 Deno.test("m40 bench --profile: tables, and a flame graph; --flame alone is a mistake", async () => {

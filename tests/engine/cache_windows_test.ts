@@ -19,12 +19,8 @@ async function withEngine<T>(
   work: (engine: Engine) => Promise<T>,
   model = MODEL,
 ) {
-  const engine = await Engine.load(model, { device: BACKEND, threads: 1, ...options });
-  try {
-    return await work(engine);
-  } finally {
-    await engine.close();
-  }
+  await using engine = await Engine.load(model, { device: BACKEND, threads: 1, ...options });
+  return await work(engine);
 }
 
 interface Answer {

@@ -12,6 +12,7 @@ import {
 import { asking, collect, GOLDEN, promptOf } from "../fixtures/engine_fixture.ts";
 import { answersTo } from "../fixtures/staged_engines.ts";
 import { writeWindowedModel } from "../fixtures/windowed_model.ts";
+import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 // A model with a replica on each device, behind one queue: the bits of one device; requests that go to their cached
 // prefix, else to the least work; and a lost device.
@@ -211,34 +212,31 @@ Deno.test("a replica's process is killed under load: nothing is lost or changed,
 });
 
 Deno.test("a replica whose file was replaced meanwhile is not loaded from the other file, and the others go on", async () => {
-  const folder = await Deno.makeTempDir();
-  try {
-    const path = join(folder, "model.gguf");
-    await Deno.copyFile(MODEL, path);
-    const asked = requests(4);
-    const said: string[] = [];
-    const options = {
-      ...OPTIONS,
-      deviceProcess: true,
-      onReplica: (text: string) => said.push(text),
-    };
-    await withReplicas(path, 2, options, async (engine) => {
-      const before = await answersTo(engine, asked);
-      const bytes = await Deno.readFile(path);
-      const weights = [...(await readGguf(path)).tensors.values()][0];
-      bytes.subarray(weights.offset, weights.offset + weights.bytes).fill(1);
-      await Deno.writeFile(path + ".new", bytes);
-      await Deno.rename(path + ".new", path);
-      Deno.kill(processesOf(engine)[0], "SIGKILL");
-      const isSaid = () => said.some((text) => text.includes("was replaced"));
-      // A status call notices the loss of an idle device.
-      await until(() => engine.status() && isSaid(), "that is said");
-      assertEquals(engine.replicas!.map(({ state }) => state === "ready"), [false, true]);
-      assertEquals(await answersTo(engine, asked), before);
-    });
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
+  const path = join(folder, "model.gguf");
+  await Deno.copyFile(MODEL, path);
+  const asked = requests(4);
+  const said: string[] = [];
+  const options = {
+    ...OPTIONS,
+    deviceProcess: true,
+    onReplica: (text: string) => said.push(text),
+  };
+  await withReplicas(path, 2, options, async (engine) => {
+    const before = await answersTo(engine, asked);
+    const bytes = await Deno.readFile(path);
+    const weights = [...(await readGguf(path)).tensors.values()][0];
+    bytes.subarray(weights.offset, weights.offset + weights.bytes).fill(1);
+    await Deno.writeFile(path + ".new", bytes);
+    await Deno.rename(path + ".new", path);
+    Deno.kill(processesOf(engine)[0], "SIGKILL");
+    const isSaid = () => said.some((text) => text.includes("was replaced"));
+    // A status call notices the loss of an idle device.
+    await until(() => engine.status() && isSaid(), "that is said");
+    assertEquals(engine.replicas!.map(({ state }) => state === "ready"), [false, true]);
+    assertEquals(await answersTo(engine, asked), before);
+  });
 });
 
 Deno.test("replicas of one kind have one disk cache: what one wrote, another one finds", async () => {

@@ -6,17 +6,13 @@ import { GOLDEN } from "../fixtures/engine_fixture.ts";
 import { ENDLESS_TEMPLATE } from "../fixtures/render_jobs.ts";
 
 async function withDemo<T>(options: EngineOptions, work: (engine: Engine) => Promise<T>) {
-  const engine = await Engine.load(demoModelFile, {
+  await using engine = await Engine.load(demoModelFile, {
     device: BACKEND,
     threads: 1,
     contextTokens: 512,
     ...options,
   });
-  try {
-    return await work(engine);
-  } finally {
-    await engine.close();
-  }
+  return await work(engine);
 }
 
 async function outputOf(generation: Generation) {

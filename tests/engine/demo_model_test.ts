@@ -20,12 +20,8 @@ async function withDemo(
   options: { kvType?: "f16" | "f32" },
   work: (engine: Engine) => Promise<void>,
 ): Promise<void> {
-  const engine = await Engine.load(MODEL, { device: "cpu", logitsOutputs: 8, ...options });
-  try {
-    await work(engine);
-  } finally {
-    await engine.close();
-  }
+  await using engine = await Engine.load(MODEL, { device: "cpu", logitsOutputs: 8, ...options });
+  await work(engine);
 }
 
 async function tell(engine: Engine, seed?: number): Promise<{ text: string; tokens: number[] }> {

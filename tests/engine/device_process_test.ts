@@ -10,6 +10,7 @@ import {
   promptOf,
   withEngine,
 } from "../fixtures/engine_fixture.ts";
+import { TemporaryEnvironment } from "../fixtures/temporary.ts";
 
 // The device in a process of its own computes the same.
 
@@ -104,27 +105,19 @@ Deno.test("what the library refuses in its process is refused here, with its cod
 
 Deno.test("the process gets what the driver goes by of the environment, and no secret", async () => {
   const secrets = ["M40_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "DENO_AUTH_TOKENS", "ODD"];
-  const given = { CUDA_VISIBLE_DEVICES: "0" };
-  const before = new Map(
-    [...secrets, ...Object.keys(given)].map((name) => [name, Deno.env.get(name)]),
-  );
-  try {
-    for (const name of secrets) Deno.env.set(name, "a-secret-of-ours");
-    for (const [name, value] of Object.entries(given)) Deno.env.set(name, value);
-    const engine = await Engine.load(GOLDEN, { device: BACKEND, threads: 1, deviceProcess: true });
-    try {
-      const { processId } = cardOf(engine).kernels;
-      const environment = await Deno.readTextFile(`/proc/${processId}/environ`);
-      assertEquals(environment.includes("a-secret-of-ours"), false, environment);
-      const names = environment.split("\0").map((variable) => variable.split("=")[0]);
-      for (const name of ["PATH", "CUDA_VISIBLE_DEVICES"]) assert(names.includes(name), name);
-    } finally {
-      await engine.close();
-    }
-  } finally {
-    for (const [name, value] of before) {
-      if (value === undefined) Deno.env.delete(name);
-      else Deno.env.set(name, value);
-    }
-  }
+  using _environment = new TemporaryEnvironment({
+    ...Object.fromEntries(secrets.map((name) => [name, "a-secret-of-ours"])),
+    CUDA_VISIBLE_DEVICES: "0",
+  });
+
+  await using engine = await Engine.load(GOLDEN, {
+    device: BACKEND,
+    threads: 1,
+    deviceProcess: true,
+  });
+  const { processId } = cardOf(engine).kernels;
+  const environment = await Deno.readTextFile(`/proc/${processId}/environ`);
+  assertEquals(environment.includes("a-secret-of-ours"), false, environment);
+  const names = environment.split("\0").map((variable) => variable.split("=")[0]);
+  for (const name of ["PATH", "CUDA_VISIBLE_DEVICES"]) assert(names.includes(name), name);
 });

@@ -9,6 +9,7 @@ import { M40Error } from "../../engine/errors.ts";
 import type { MetadataEntry } from "../../engine/gguf/metadata.ts";
 import { writeGguf } from "../../engine/gguf/writer.ts";
 import { asking, collect, GOLDEN, promptOf, withEngine } from "../fixtures/engine_fixture.ts";
+import { TemporaryFile } from "../fixtures/temporary.ts";
 
 // Samplers through the whole engine: what requests and a model's file ask for.
 
@@ -172,33 +173,30 @@ async function withDefaults(
   defaults: Record<string, number | string>,
   work: (engine: Engine, warnings: string[]) => Promise<void>,
 ): Promise<void> {
-  const path = await Deno.makeTempFile({ suffix: ".gguf" });
-  try {
-    const gguf = await readGguf(GOLDEN);
-    const bytes = await Deno.readFile(GOLDEN);
-    const entries = Object.entries(defaults).map(([key, value]): [string, MetadataEntry] => {
-      const type = typeof value === "string"
-        ? "string"
-        : Number.isInteger(value)
-        ? "int32"
-        : "float32";
-      return [`general.sampling.${key}`, { type, value }];
-    });
-    await writeGguf(path, {
-      metadata: [...gguf.metadata.entries(), ...entries],
-      tensors: [...gguf.tensors.values()].map(({ name, shape, type, offset, bytes: length }) => ({
-        name,
-        shape,
-        type,
-        data: bytes.slice(offset, offset + length),
-      })),
-    });
-    const warnings: string[] = [];
-    const onWarning = (warning: string) => void warnings.push(warning);
-    await withEngine({ path, onWarning }, (engine) => work(engine, warnings));
-  } finally {
-    await Deno.remove(path);
-  }
+  using temporary = new TemporaryFile(".gguf");
+  const path = temporary.path;
+  const gguf = await readGguf(GOLDEN);
+  const bytes = await Deno.readFile(GOLDEN);
+  const entries = Object.entries(defaults).map(([key, value]): [string, MetadataEntry] => {
+    const type = typeof value === "string"
+      ? "string"
+      : Number.isInteger(value)
+      ? "int32"
+      : "float32";
+    return [`general.sampling.${key}`, { type, value }];
+  });
+  await writeGguf(path, {
+    metadata: [...gguf.metadata.entries(), ...entries],
+    tensors: [...gguf.tensors.values()].map(({ name, shape, type, offset, bytes: length }) => ({
+      name,
+      shape,
+      type,
+      data: bytes.slice(offset, offset + length),
+    })),
+  });
+  const warnings: string[] = [];
+  const onWarning = (warning: string) => void warnings.push(warning);
+  await withEngine({ path, onWarning }, (engine) => work(engine, warnings));
 }
 
 Deno.test("what a model's file recommends holds where a request says nothing, and nowhere else", async () => {

@@ -7,25 +7,21 @@ Deno.test("engine: a model with a byte-level vocabulary answers, its pre-tokeniz
   using model = await byteLevelModel();
   const options = { device: "cpu", contextTokens: 256, threads: 1 };
   for (const preTokenizer of [undefined, "llama-bpe"]) {
-    const engine = await Engine.load(model.path, { ...options, preTokenizer });
-    try {
-      assertEquals(engine.tokenizer.preTokenizer, preTokenizer ?? "qwen2");
-      const tokens: number[] = [];
-      let text = "";
-      for await (
-        const chunk of engine.generate({
-          prompt: "The miller ",
-          maxTokens: 8,
-          sampling: { temperature: 0 },
-        })
-      ) {
-        text += chunk.text;
-        tokens.push(...chunk.tokens.map(({ token }) => token));
-      }
-      assertEquals(text, engine.tokenizer.decode(tokens, { continuing: true }));
-    } finally {
-      await engine.close();
+    await using engine = await Engine.load(model.path, { ...options, preTokenizer });
+    assertEquals(engine.tokenizer.preTokenizer, preTokenizer ?? "qwen2");
+    const tokens: number[] = [];
+    let text = "";
+    for await (
+      const chunk of engine.generate({
+        prompt: "The miller ",
+        maxTokens: 8,
+        sampling: { temperature: 0 },
+      })
+    ) {
+      text += chunk.text;
+      tokens.push(...chunk.tokens.map(({ token }) => token));
     }
+    assertEquals(text, engine.tokenizer.decode(tokens, { continuing: true }));
   }
   const error = await assertRejects(
     () => Engine.load(model.path, { ...options, preTokenizer: "lama-bpe" }),

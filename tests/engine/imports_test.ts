@@ -2,22 +2,20 @@ import { assertEquals, assertMatch } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import { checkImports, examine } from "../../tools/imports.ts";
 import { findCycles, nativeIncludes, typescriptImports } from "../../tools/imports/graph.ts";
+import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 /** A folder with these files, for the time of a test. */
 async function withFiles(
   files: Record<string, string>,
   test: (root: string) => Promise<void>,
 ): Promise<void> {
-  const root = await Deno.makeTempDir();
-  try {
-    for (const [name, text] of Object.entries(files)) {
-      await Deno.mkdir(join(root, name, ".."), { recursive: true });
-      await Deno.writeTextFile(join(root, name), text);
-    }
-    await test(root);
-  } finally {
-    await Deno.remove(root, { recursive: true });
+  using temporary = new TemporaryFolder();
+  const root = temporary.path;
+  for (const [name, text] of Object.entries(files)) {
+    await Deno.mkdir(join(root, name, ".."), { recursive: true });
+    await Deno.writeTextFile(join(root, name), text);
   }
+  await test(root);
 }
 
 Deno.test("no module of the project imports in a cycle or up the house", async () => {

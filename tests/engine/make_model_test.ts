@@ -20,6 +20,7 @@ import {
 } from "../../tools/make_model/byte_level_vocabulary.ts";
 import { madeUpVocabulary } from "../../tools/make_model/vocabulary.ts";
 import { Metadata } from "../../engine/gguf/metadata.ts";
+import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 /** Blocks of 256 with eight scales and minimums: `fifth` is the highest bit of a quant, next to its nibble. */
 function pairsOf6(block: DataView, nibblesAt: number, fifth: (i: number) => number): number[] {
@@ -108,14 +109,11 @@ async function madeTiny(
   type: string,
   seed = 1,
 ): Promise<{ gguf: Gguf; file: Uint8Array<ArrayBuffer> }> {
-  const folder = await Deno.makeTempDir();
-  try {
-    const path = join(folder, "tiny.gguf");
-    await writeGguf(path, randomModel(SHAPES.tiny, type, seed));
-    return { gguf: await readGguf(path), file: await Deno.readFile(path) };
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
+  const path = join(folder, "tiny.gguf");
+  await writeGguf(path, randomModel(SHAPES.tiny, type, seed));
+  return { gguf: await readGguf(path), file: await Deno.readFile(path) };
 }
 
 for (const type of MODEL_TYPES) {
@@ -290,17 +288,14 @@ Deno.test("make-model: the command names what is known when an argument is wrong
   assertEquals(vocabulary.code, 2);
   assertStringIncludes(vocabulary.err, '"words"');
   assertStringIncludes(vocabulary.err, "sentencepiece, byte-level");
-  const folder = await Deno.makeTempDir();
-  try {
-    const path = join(folder, "tiny.gguf");
-    const good = await run("tiny", "q8_0", path);
-    assertEquals(good.code, 0, good.err);
-    assertStringIncludes(good.out, "30 tensors");
-    assertEquals((await readGguf(path)).metadata.string("general.architecture"), "llama");
-    const nowhere = await run("tiny", "F16", join(folder, "no", "such.gguf"));
-    assertEquals(nowhere.code, 1);
-    assertStringIncludes(nowhere.err, "could not be written");
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
+  const path = join(folder, "tiny.gguf");
+  const good = await run("tiny", "q8_0", path);
+  assertEquals(good.code, 0, good.err);
+  assertStringIncludes(good.out, "30 tensors");
+  assertEquals((await readGguf(path)).metadata.string("general.architecture"), "llama");
+  const nowhere = await run("tiny", "F16", join(folder, "no", "such.gguf"));
+  assertEquals(nowhere.code, 1);
+  assertStringIncludes(nowhere.err, "could not be written");
 });

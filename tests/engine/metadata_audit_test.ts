@@ -15,6 +15,7 @@ import { BACKEND } from "../fixtures/device_harness.ts";
 import { headerOf } from "../fixtures/model_header.ts";
 import { Rewritten } from "../fixtures/ollama_dialect.ts";
 import { BASIC, vocabularyMetadata } from "../fixtures/tokenizer_metadata.ts";
+import { TemporaryFile } from "../fixtures/temporary.ts";
 
 /** What is warned of when a model and its tokenizer are read. */
 function warningsOf(gguf: Gguf): string[] {
@@ -199,7 +200,8 @@ Deno.test("a file with a million keys is looked at in a time that grows with the
 });
 
 Deno.test("Engine.load says what of a file it does not know, and refuses what changes the result", async () => {
-  const path = await Deno.makeTempFile({ suffix: ".gguf" });
+  using temporary = new TemporaryFile(".gguf");
+  const path = temporary.path;
   const load = async () => {
     const warnings: string[] = [];
     const engine = await Engine.load(path, {
@@ -210,21 +212,17 @@ Deno.test("Engine.load says what of a file it does not know, and refuses what ch
     await engine.close();
     return warnings;
   };
-  try {
-    const file = await Rewritten.of("llama");
-    await file.write(path);
-    assertEquals(await load(), []);
-    file.set("%s.novelty", u32(1)).set("tokenizer.ggml.novelty", u32(1));
-    await file.write(path);
-    // One sentence for layers and vocabulary together.
-    assertEquals((await load()).map((one) => /know: (.+?)\. /.exec(one)?.[1]), [
-      "llama.novelty, tokenizer.ggml.novelty",
-    ]);
-    file.set("%s.final_logit_softcapping", f32(30));
-    await file.write(path);
-    await assertRejects(load, M40Error, "llama.final_logit_softcapping is");
-    assertEquals((await readGguf(path)).metadata.number("llama.final_logit_softcapping"), 30);
-  } finally {
-    await Deno.remove(path);
-  }
+  const file = await Rewritten.of("llama");
+  await file.write(path);
+  assertEquals(await load(), []);
+  file.set("%s.novelty", u32(1)).set("tokenizer.ggml.novelty", u32(1));
+  await file.write(path);
+  // One sentence for layers and vocabulary together.
+  assertEquals((await load()).map((one) => /know: (.+?)\. /.exec(one)?.[1]), [
+    "llama.novelty, tokenizer.ggml.novelty",
+  ]);
+  file.set("%s.final_logit_softcapping", f32(30));
+  await file.write(path);
+  await assertRejects(load, M40Error, "llama.final_logit_softcapping is");
+  assertEquals((await readGguf(path)).metadata.number("llama.final_logit_softcapping"), 30);
 });

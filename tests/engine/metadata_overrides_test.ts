@@ -16,6 +16,7 @@ import { readModel } from "../../engine/models/read_model.ts";
 import { changed, f32, goldenHeader, text, u32 } from "../fixtures/changed_model.ts";
 import { Home, m40, TINY } from "../fixtures/cli_program.ts";
 import { Rewritten } from "../fixtures/ollama_dialect.ts";
+import { TemporaryFile } from "../fixtures/temporary.ts";
 
 /** What a key is once an override was applied to a golden. */
 async function overridden(...texts: string[]): Promise<(key: string) => MetadataEntry | undefined> {
@@ -99,19 +100,16 @@ Deno.test("an override without a key or without a value is none", () => {
 });
 
 Deno.test("an override comes before names are translated, and may have either dialect's", async () => {
-  const path = await Deno.makeTempFile({ suffix: ".gguf" });
-  try {
-    const file = (await Rewritten.of("gpt-oss")).renameArchitecture("gptoss");
-    await file.write(path);
-    const contextOf = async (key: string) => {
-      const overrides = [parseOverride(`${key}=int:77`)!];
-      return (await readGguf(path, { overrides })).metadata.number("gpt-oss.context_length");
-    };
-    assertEquals(await contextOf("gptoss.context_length"), 77);
-    assertEquals(await contextOf("gpt-oss.context_length"), 77);
-  } finally {
-    await Deno.remove(path);
-  }
+  using temporary = new TemporaryFile(".gguf");
+  const path = temporary.path;
+  const file = (await Rewritten.of("gpt-oss")).renameArchitecture("gptoss");
+  await file.write(path);
+  const contextOf = async (key: string) => {
+    const overrides = [parseOverride(`${key}=int:77`)!];
+    return (await readGguf(path, { overrides })).metadata.number("gpt-oss.context_length");
+  };
+  assertEquals(await contextOf("gptoss.context_length"), 77);
+  assertEquals(await contextOf("gpt-oss.context_length"), 77);
 });
 
 Deno.test("an override repairs what the metadata says wrongly of the layers", async () => {

@@ -8,6 +8,7 @@ import { Engine } from "../../engine/mod.ts";
 import { changed, goldenHeader, GOLDENS, i32s, read } from "../fixtures/changed_model.ts";
 import { BACKEND, EXECUTOR } from "../fixtures/device_harness.ts";
 import { DIALECTS, Rewritten, text } from "../fixtures/ollama_dialect.ts";
+import { TemporaryFile, TemporaryFolder } from "../fixtures/temporary.ts";
 
 // Files as Ollama's library has them: goldens rewritten, which must give the logits that they give under llama.cpp's names.
 
@@ -30,22 +31,19 @@ async function logitsOf(path: string) {
 
 for (const { family, golden, both, rewrite } of DIALECTS) {
   Deno.test(`Ollama's ${family}: the logits are those of the same model under llama.cpp's names`, async () => {
-    const folder = await Deno.makeTempDir();
-    try {
-      const [plain, dialect] = [await Rewritten.of(golden), await Rewritten.of(golden)];
-      for (const file of [plain, dialect]) both?.(file);
-      rewrite(dialect);
-      await plain.write(`${folder}/plain.gguf`);
-      await dialect.write(`${folder}/dialect.gguf`);
-      const wanted = await logitsOf(`${folder}/plain.gguf`);
-      const got = await logitsOf(`${folder}/dialect.gguf`);
-      assertEquals(got.rows.length, 20);
-      assert(wanted.rows.some((row) => row.some((logit) => logit !== 0)));
-      assertEquals(got.rows, wanted.rows);
-      assertEquals(got.warnings, wanted.warnings);
-    } finally {
-      await Deno.remove(folder, { recursive: true });
-    }
+    using temporary = new TemporaryFolder();
+    const folder = temporary.path;
+    const [plain, dialect] = [await Rewritten.of(golden), await Rewritten.of(golden)];
+    for (const file of [plain, dialect]) both?.(file);
+    rewrite(dialect);
+    await plain.write(`${folder}/plain.gguf`);
+    await dialect.write(`${folder}/dialect.gguf`);
+    const wanted = await logitsOf(`${folder}/plain.gguf`);
+    const got = await logitsOf(`${folder}/dialect.gguf`);
+    assertEquals(got.rows.length, 20);
+    assert(wanted.rows.some((row) => row.some((logit) => logit !== 0)));
+    assertEquals(got.rows, wanted.rows);
+    assertEquals(got.warnings, wanted.warnings);
   });
 }
 
@@ -75,20 +73,17 @@ Deno.test("Ollama's families that m40 does not run are refused by their names", 
       /ffn_gate_up_in_turn_exps/,
     ],
   ];
-  const path = await Deno.makeTempFile();
-  try {
-    for (const [golden, rewrite, wanted] of cases) {
-      const file = await Rewritten.of(golden);
-      rewrite(file);
-      await file.write(path);
-      const { message } = await assertRejects(
-        () => Engine.load(path, { device: BACKEND, contextTokens: 64 }),
-        M40Error,
-      );
-      assertMatch(message, wanted);
-    }
-  } finally {
-    await Deno.remove(path);
+  using temporary = new TemporaryFile();
+  const path = temporary.path;
+  for (const [golden, rewrite, wanted] of cases) {
+    const file = await Rewritten.of(golden);
+    rewrite(file);
+    await file.write(path);
+    const { message } = await assertRejects(
+      () => Engine.load(path, { device: BACKEND, contextTokens: 64 }),
+      M40Error,
+    );
+    assertMatch(message, wanted);
   }
 });
 
@@ -101,19 +96,16 @@ Deno.test("Ollama's tokenizers: the pre-tokenizer that a family has, whatever it
     ["glm4", (file) => file.renameArchitecture("glmocr"), "chatglm-bpe"],
     ["olmo3", (file) => file.renameArchitecture("olmo3"), "default"],
   ];
-  const path = await Deno.makeTempFile();
-  try {
-    for (const [golden, rewrite, wanted] of cases) {
-      const file = (await Rewritten.of(golden)).set("tokenizer.ggml.pre", text("default"))
-        .set("tokenizer.ggml.model", text("gpt2"));
-      rewrite(file);
-      await file.write(path);
-      assertEquals((await readGguf(path)).metadata.get("tokenizer.ggml.pre"), wanted, golden);
-      const written = await readGguf(path, { asWritten: true });
-      assertEquals(written.metadata.get("tokenizer.ggml.pre"), "default");
-    }
-  } finally {
-    await Deno.remove(path);
+  using temporary = new TemporaryFile();
+  const path = temporary.path;
+  for (const [golden, rewrite, wanted] of cases) {
+    const file = (await Rewritten.of(golden)).set("tokenizer.ggml.pre", text("default"))
+      .set("tokenizer.ggml.model", text("gpt2"));
+    rewrite(file);
+    await file.write(path);
+    assertEquals((await readGguf(path)).metadata.get("tokenizer.ggml.pre"), wanted, golden);
+    const written = await readGguf(path, { asWritten: true });
+    assertEquals(written.metadata.get("tokenizer.ggml.pre"), "default");
   }
 });
 

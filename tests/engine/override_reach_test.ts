@@ -9,6 +9,7 @@ import { asking, promptOf } from "../fixtures/engine_fixture.ts";
 import { Rewritten } from "../fixtures/ollama_dialect.ts";
 import { writeLargeProductsModel } from "../fixtures/large_products_model.ts";
 import { answersTo, withCards } from "../fixtures/staged_engines.ts";
+import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 const KEY = "tokenizer.ggml.model";
 /** What repairs {@link brokenModel}. */
@@ -171,15 +172,12 @@ const WAYS: readonly [string, number, EngineOptions][] = [
 ];
 
 Deno.test("a model computes by its overrides however it lies on devices", async () => {
-  const folder = await Deno.makeTempDir();
-  try {
-    const path = await writeLargeProductsModel(folder);
-    const expected = await answers(path, 1, {}, CHANGE);
-    assertNotEquals(expected, await answers(path, 1, {}));
-    for (const [way, devices, options] of WAYS) {
-      assertEquals(await answers(path, devices, options, CHANGE), expected, way);
-    }
-  } finally {
-    await Deno.remove(folder, { recursive: true });
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
+  const path = await writeLargeProductsModel(folder);
+  const expected = await answers(path, 1, {}, CHANGE);
+  assertNotEquals(expected, await answers(path, 1, {}));
+  for (const [way, devices, options] of WAYS) {
+    assertEquals(await answers(path, devices, options, CHANGE), expected, way);
   }
 });

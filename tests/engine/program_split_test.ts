@@ -110,30 +110,22 @@ for (const name of NAMES) {
   Deno.test(`${name}: parts of it compute the bits of the whole, wherever it is cut`, async () => {
     const gguf = await readGguf(new URL(`${name}.gguf`, folder).pathname);
     const { program, shape } = architectureOf(gguf).read(gguf, {});
-    const library = KernelLibrary.find(BACKEND);
+    await using library = KernelLibrary.find(BACKEND);
     const run = async (cuts: readonly number[]) => {
-      const context = library.createContext({ threads: 1 });
-      try {
-        const parts: Placed[] = [];
-        for (const part of splitProgram(program, cuts)) {
-          parts.push(await placed(context, gguf, shape, part));
-        }
-        return await logitsOf(parts);
-      } finally {
-        context.close();
+      using context = library.createContext({ threads: 1 });
+      const parts: Placed[] = [];
+      for (const part of splitProgram(program, cuts)) {
+        parts.push(await placed(context, gguf, shape, part));
       }
+      return await logitsOf(parts);
     };
-    try {
-      const whole = await run([]);
-      assertEquals(whole.length, STEPS.reduce((sum, { tokens }) => sum + tokens.length, 0));
-      const cuts = someCuts(program);
-      assert(cuts.length > 0, "it cannot be cut");
-      for (const some of cuts) {
-        const logits = await run(some);
-        logits.forEach((values, i) => assertEquals(values, whole[i], `cut at ${some}, token ${i}`));
-      }
-    } finally {
-      await library.close();
+    const whole = await run([]);
+    assertEquals(whole.length, STEPS.reduce((sum, { tokens }) => sum + tokens.length, 0));
+    const cuts = someCuts(program);
+    assert(cuts.length > 0, "it cannot be cut");
+    for (const some of cuts) {
+      const logits = await run(some);
+      logits.forEach((values, i) => assertEquals(values, whole[i], `cut at ${some}, token ${i}`));
     }
   });
 }

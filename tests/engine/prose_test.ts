@@ -5,6 +5,7 @@ import { deadLinks, deadPaths } from "../../tools/prose/links.ts";
 import { examineRoom, roomFolders } from "../../tools/prose/rooms.ts";
 import { sentencesOf, wordsOf } from "../../tools/prose/sentences.ts";
 import { findWords } from "../../tools/prose/words.ts";
+import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 const ROOT = fromFileUrl(new URL("../..", import.meta.url));
 
@@ -68,23 +69,20 @@ Deno.test("files that the documentation names exist", async () => {
 });
 
 Deno.test("links and paths that lead nowhere are found", async () => {
-  const root = await Deno.makeTempDir({ prefix: "m40-prose-" });
-  try {
-    await Deno.mkdir(`${root}/docs`);
-    await Deno.writeTextFile(`${root}/docs/b.md`, "# A heading, of `b`\n");
-    const text =
-      "[a](b.md#a-heading-of-b) [b](b.md#other) [c](c.md) `docs/b.md` `docs/*.md` `docs/c.md`";
-    await Deno.writeTextFile(`${root}/docs/a.md`, text);
-    assertEquals(await deadLinks(root, "docs/a.md"), [
-      "docs/a.md links to b.md#other: docs/b.md has no such heading",
-      "docs/a.md links to c.md: there is no docs/c.md",
-    ]);
-    assertEquals(await deadPaths(root, "docs/a.md"), [
-      "docs/a.md names docs/c.md, which is not there",
-    ]);
-  } finally {
-    await Deno.remove(root, { recursive: true });
-  }
+  using temporary = new TemporaryFolder();
+  const root = temporary.path;
+  await Deno.mkdir(`${root}/docs`);
+  await Deno.writeTextFile(`${root}/docs/b.md`, "# A heading, of `b`\n");
+  const text =
+    "[a](b.md#a-heading-of-b) [b](b.md#other) [c](c.md) `docs/b.md` `docs/*.md` `docs/c.md`";
+  await Deno.writeTextFile(`${root}/docs/a.md`, text);
+  assertEquals(await deadLinks(root, "docs/a.md"), [
+    "docs/a.md links to b.md#other: docs/b.md has no such heading",
+    "docs/a.md links to c.md: there is no docs/c.md",
+  ]);
+  assertEquals(await deadPaths(root, "docs/a.md"), [
+    "docs/a.md names docs/c.md, which is not there",
+  ]);
 });
 
 Deno.test("sentences: paragraphs, list items and links count; headings, tables and code do not", () => {

@@ -160,39 +160,35 @@ Deno.test("rows on two devices: KV blocks on disk are found by an engine whose r
 
 for (const killed of [0, 1]) {
   Deno.test(`rows on two devices: where process ${killed} is killed, requests end with its device's name, at once`, async () => {
-    const engine = await Engine.load(MODEL, {
+    await using engine = await Engine.load(MODEL, {
       ...{ device: devicesOf(2), deviceProcess: true, contextTokens: 512, parallel: 4, threads: 1 },
       ...ROWS,
     });
-    try {
-      const expected = await collect(engine.generate(REQUESTS[0]));
-      assertEquals(expected.error, undefined);
-      const long = { ...REQUESTS[1], maxTokens: 400 };
-      const running = [long, { ...long, sampling: { temperature: 0 } }].map((one) =>
-        collect(engine.generate(one))
-      );
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      const { cards } = engine["copies"]["there"][0].placed;
-      const begun = performance.now();
-      Deno.kill(cards[killed].kernels.processId!, "SIGKILL");
-      for (const { error } of await Promise.all(running)) {
-        assert(error instanceof M40Error, String(error));
-        assertEquals(error.code, "device");
-        assert(error.message.includes(devicesOf(2).split(",")[killed]), error.message);
-      }
-      // The other one does not wait: alone it would do so for 20 seconds.
-      assert(performance.now() - begun < 10_000);
-      await assertRejects(
-        async () => {
-          const { error } = await collect(engine.generate(REQUESTS[0]));
-          if (error !== undefined) throw error;
-        },
-        M40Error,
-        devicesOf(2).split(",")[killed],
-      );
-    } finally {
-      await engine.close();
+    const expected = await collect(engine.generate(REQUESTS[0]));
+    assertEquals(expected.error, undefined);
+    const long = { ...REQUESTS[1], maxTokens: 400 };
+    const running = [long, { ...long, sampling: { temperature: 0 } }].map((one) =>
+      collect(engine.generate(one))
+    );
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const { cards } = engine["copies"]["there"][0].placed;
+    const begun = performance.now();
+    Deno.kill(cards[killed].kernels.processId!, "SIGKILL");
+    for (const { error } of await Promise.all(running)) {
+      assert(error instanceof M40Error, String(error));
+      assertEquals(error.code, "device");
+      assert(error.message.includes(devicesOf(2).split(",")[killed]), error.message);
     }
+    // The other one does not wait: alone it would do so for 20 seconds.
+    assert(performance.now() - begun < 10_000);
+    await assertRejects(
+      async () => {
+        const { error } = await collect(engine.generate(REQUESTS[0]));
+        if (error !== undefined) throw error;
+      },
+      M40Error,
+      devicesOf(2).split(",")[killed],
+    );
   });
 }
 
@@ -200,12 +196,8 @@ Deno.test("rows of a model without large products are refused, saying what to as
   const load = (split: EngineOptions["split"]) =>
     Engine.load(golden("llama"), { device: devicesOf(2), threads: 1, contextTokens: 64, split });
   await assertRejects(() => load("rows"), M40Error, "--split layers");
-  const engine = await load("auto");
-  try {
-    assertEquals(engine.cards.map(({ layers }) => layers), [[0, 1], [2, 2]]);
-  } finally {
-    await engine.close();
-  }
+  await using engine = await load("auto");
+  assertEquals(engine.cards.map(({ layers }) => layers), [[0, 1], [2, 2]]);
 });
 
 Deno.test(`what ${BACKEND} devices measure says nothing of cards: without --split rows, layers are split`, async () => {

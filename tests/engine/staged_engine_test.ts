@@ -4,6 +4,7 @@ import { layerCutsOf } from "../../engine/program/cuts.ts";
 import type { EngineOptions, GenerateRequest } from "../../engine/mod.ts";
 import { answersTo, programOf, withCards } from "../fixtures/staged_engines.ts";
 import { writeWindowedModel } from "../fixtures/windowed_model.ts";
+import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 // A whole engine over two and three devices answers what one device answers, to the bits of the log-probabilities.
 
@@ -122,25 +123,22 @@ Deno.test("each operation of a model over several devices has its time", async (
 });
 
 Deno.test("KV blocks and states on disk are found by an engine whose layers are split alike, and by no other", async () => {
-  const folder = await Deno.makeTempDir();
-  try {
-    const path = await writeWindowedModel(folder, "granitehybrid", 1024);
-    const problems: string[] = [];
-    const onProblem = (problem: string) => problems.push(problem);
-    const diskCache = { folder: join(folder, "disk"), bytes: 2 ** 30, onProblem };
-    const asked = { prompt: prompt(400, 1), maxTokens: 8, sampling: { temperature: 0 } };
-    const ask = (count: number) =>
-      withCards(path, count, { contextTokens: 1024, parallel: 2, diskCache }, async (engine) => {
-        const [{ tokens, error }] = await answersTo(engine, [asked]);
-        assertEquals(error, undefined);
-        return { tokens, cached: engine.status().cachedTokens };
-      });
-    const { tokens, cached } = await ask(2);
-    assertEquals(cached, 0);
-    assertEquals(await ask(2), { tokens, cached: 384 });
-    for (const count of [1, 3]) assertEquals(await ask(count), { tokens, cached: 0 });
-    assertEquals(problems, []);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
+  const path = await writeWindowedModel(folder, "granitehybrid", 1024);
+  const problems: string[] = [];
+  const onProblem = (problem: string) => problems.push(problem);
+  const diskCache = { folder: join(folder, "disk"), bytes: 2 ** 30, onProblem };
+  const asked = { prompt: prompt(400, 1), maxTokens: 8, sampling: { temperature: 0 } };
+  const ask = (count: number) =>
+    withCards(path, count, { contextTokens: 1024, parallel: 2, diskCache }, async (engine) => {
+      const [{ tokens, error }] = await answersTo(engine, [asked]);
+      assertEquals(error, undefined);
+      return { tokens, cached: engine.status().cachedTokens };
+    });
+  const { tokens, cached } = await ask(2);
+  assertEquals(cached, 0);
+  assertEquals(await ask(2), { tokens, cached: 384 });
+  for (const count of [1, 3]) assertEquals(await ask(count), { tokens, cached: 0 });
+  assertEquals(problems, []);
 });

@@ -129,15 +129,11 @@ async function promptOf(
   beginning: ChatMessage[] = [],
 ): Promise<string> {
   const metadata = vocabularyMetadata(BASIC, { "tokenizer.chat_template": string(template) });
-  const chat = loadChat(metadata, loadTokenizer(metadata), undefined, {
+  await using chat = loadChat(metadata, loadTokenizer(metadata), undefined, {
     system,
     messages: beginning,
   })!;
-  try {
-    return (await chat.prompt({ messages })).text;
-  } finally {
-    await chat.close();
-  }
+  return (await chat.prompt({ messages })).text;
 }
 
 const LIST = "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}";

@@ -5,6 +5,7 @@ import type { MetadataEntry } from "../../engine/gguf/metadata.ts";
 import { readGguf } from "../../engine/gguf/reader.ts";
 import { GOLDEN, withEngine } from "../fixtures/engine_fixture.ts";
 import { type Cut, splitModel } from "../fixtures/split_model.ts";
+import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 // Models in several files.
 
@@ -15,12 +16,9 @@ const MODELS = Deno.env.get("M40_SPLIT_ALL") === "1"
   : ["llama.gguf", "gpt-oss-mxfp4.gguf", "gemma4-e2b.gguf", "deepseek2-lite.gguf"];
 
 async function inFolder(test: (folder: string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir({ prefix: "m40-parts-" });
-  try {
-    await test(folder);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
+  await test(folder);
 }
 
 /** The bits of the logits at every position of a short text. */

@@ -5,6 +5,7 @@ import { loadTokenizer } from "../../engine/tokenizer/load.ts";
 import { BACKEND, EXECUTOR } from "../fixtures/device_harness.ts";
 import { Rewritten } from "../fixtures/ollama_dialect.ts";
 import { BASIC, vocabularyMetadata } from "../fixtures/tokenizer_metadata.ts";
+import { TemporaryFile } from "../fixtures/temporary.ts";
 
 // tokenizer.ggml.suppress_tokens: what a file says that must never be sampled.
 
@@ -12,22 +13,15 @@ const KEY = "tokenizer.ggml.suppress_tokens";
 
 /** A golden that forbids tokens, loaded for some work. */
 async function suppressing<T>(ids: readonly number[], work: (engine: Engine) => Promise<T>) {
-  const path = await Deno.makeTempFile({ suffix: ".gguf" });
-  try {
-    const file = await Rewritten.of("gemma4");
-    if (ids.length > 0) file.set(KEY, arrayEntry("int32", ids));
-    await file.write(path);
-    const engine = await Engine.load(path, {
-      ...{ device: BACKEND, executor: EXECUTOR, contextTokens: 128, kvBlocks: 8, parallel: 2 },
-    });
-    try {
-      return await work(engine);
-    } finally {
-      await engine.close();
-    }
-  } finally {
-    await Deno.remove(path);
-  }
+  using temporary = new TemporaryFile(".gguf");
+  const path = temporary.path;
+  const file = await Rewritten.of("gemma4");
+  if (ids.length > 0) file.set(KEY, arrayEntry("int32", ids));
+  await file.write(path);
+  await using engine = await Engine.load(path, {
+    ...{ device: BACKEND, executor: EXECUTOR, contextTokens: 128, kvBlocks: 8, parallel: 2 },
+  });
+  return await work(engine);
 }
 
 const PROMPT = [2, 30, 31, 32];

@@ -1,6 +1,7 @@
 import { assert, assertEquals, AssertionError } from "@std/assert";
 import { KernelLibrary } from "../../engine/device/library.ts";
 import { ENGINE_SUITE, runFile, SUITE } from "../fixtures/suite.ts";
+import { TemporaryFile } from "../fixtures/temporary.ts";
 
 // The CUDA library on a GPU of this machine: the tests that the CPU library passes and the goldens through the
 // whole engine, each file twice, for equal bits. Run by `deno task test:gpu`. Where CUDA's
@@ -20,17 +21,14 @@ for (const file of SUITE) {
   Deno.test(`cuda: ${file}`, async (t) => {
     const digests: string[] = [];
     for (let i = 0; i < 2; i++) {
-      const digest = await Deno.makeTempFile();
-      try {
-        const results = await runFile(file, { M40_TEST_BACKEND: "cuda", M40_TEST_DIGEST: digest });
-        digests.push(await Deno.readTextFile(digest));
-        for (const { name, failure } of i === 0 ? results : []) {
-          await t.step(name, () => {
-            if (failure !== undefined) throw new AssertionError(failure);
-          });
-        }
-      } finally {
-        await Deno.remove(digest);
+      using temporary = new TemporaryFile();
+      const digest = temporary.path;
+      const results = await runFile(file, { M40_TEST_BACKEND: "cuda", M40_TEST_DIGEST: digest });
+      digests.push(await Deno.readTextFile(digest));
+      for (const { name, failure } of i === 0 ? results : []) {
+        await t.step(name, () => {
+          if (failure !== undefined) throw new AssertionError(failure);
+        });
       }
     }
     await t.step("computes the same bits again", () => {

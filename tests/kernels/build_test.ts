@@ -61,20 +61,16 @@ Deno.test("a build for this processor leaves out what no other build has compile
     const has = INSTRUCTION_SETS.filter((name) => name === own || name === compiled).toReversed();
     const info = await Deno.readTextFile(join(copy, "dist/objects/cpu/build_info_json.h"));
     assertStringIncludes(info.replaceAll("\\", ""), `"architectures":${JSON.stringify(has)}`);
-    const library = KernelLibrary.open(path);
-    try {
-      await library.createContext({ instructionSet: own }).close();
-      assertEquals(library.device(0).instructionSet, own);
-      const error = assertThrows(
-        () => library.createContext({ instructionSet: missing[0] }),
-        M40Error,
-        `instruction set "${missing[0]}": this processor or this build lacks it (built: ` +
-          `${has.toReversed().join(", ")})`,
-      );
-      assertEquals(error.code, "unsupported");
-    } finally {
-      await library.close();
-    }
+    await using library = KernelLibrary.open(path);
+    await library.createContext({ instructionSet: own }).close();
+    assertEquals(library.device(0).instructionSet, own);
+    const error = assertThrows(
+      () => library.createContext({ instructionSet: missing[0] }),
+      M40Error,
+      `instruction set "${missing[0]}": this processor or this build lacks it (built: ` +
+        `${has.toReversed().join(", ")})`,
+    );
+    assertEquals(error.code, "unsupported");
   } finally {
     await Deno.remove(copy, { recursive: true });
   }

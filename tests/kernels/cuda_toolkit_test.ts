@@ -2,6 +2,7 @@ import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { dirname, join } from "@std/path";
 import { BuildError } from "../../tools/build/build_error.ts";
 import { findCudaToolkit } from "../../tools/build/cuda_toolkit.ts";
+import { TemporaryEnvironment } from "../fixtures/temporary.ts";
 
 // Which CUDA toolkit builds the kernels. Real ones where this machine has them: 11 or 12 wherever nvcc is looked for, 13 in
 // /usr/local/cuda-13* or in the folder that M40_TEST_CUDA_13 names. Else programs that give a version and do no more.
@@ -53,14 +54,9 @@ class Toolkits implements AsyncDisposable {
 }
 
 const withCompiler = async (test: () => Promise<void>) => {
-  const before = Deno.env.get("NVCC_CCBIN");
-  Deno.env.set("NVCC_CCBIN", "g++");
-  try {
-    await test();
-  } finally {
-    if (before === undefined) Deno.env.delete("NVCC_CCBIN");
-    else Deno.env.set("NVCC_CCBIN", before);
-  }
+  using _environment = new TemporaryEnvironment({ NVCC_CCBIN: "g++" });
+
+  await test();
 };
 
 /** What the ptxas says that nvcc's process would find first. */
@@ -96,18 +92,15 @@ Deno.test({
   async fn() {
     await using toolkits = await Toolkits.make();
     const other = real13 ?? await toolkits.add("13", { nvcc: "13.0", ptxas: "13.0" });
-    const before = Deno.env.get("PATH")!;
-    Deno.env.set("PATH", `${dirname(other)}:${before}`);
-    try {
-      assertMatch(await assemblerOf({}), /^13\./);
-      const toolkit = await findCudaToolkit();
-      assertEquals([toolkit.nvcc, toolkit.version], [real!.nvcc, real!.version]);
-      assertEquals(await assemblerOf(toolkit.environment), real!.version);
-      // The output of nvcc depends on it.
-      assertEquals(toolkit.environment, real!.environment);
-    } finally {
-      Deno.env.set("PATH", before);
-    }
+    const path = `${dirname(other)}:${Deno.env.get("PATH")}`;
+    using _environment = new TemporaryEnvironment({ PATH: path });
+
+    assertMatch(await assemblerOf({}), /^13\./);
+    const toolkit = await findCudaToolkit();
+    assertEquals([toolkit.nvcc, toolkit.version], [real!.nvcc, real!.version]);
+    assertEquals(await assemblerOf(toolkit.environment), real!.version);
+    // The output of nvcc depends on it.
+    assertEquals(toolkit.environment, real!.environment);
   },
 });
 

@@ -186,79 +186,67 @@ Deno.test("a program that uses the cache is refused without one", async () => {
 });
 
 Deno.test("an expert index that a buffer was given from outside is checked before it is used", async () => {
-  const device = new TestDevice();
-  try {
-    const program = device.program({
-      ops: [{
-        kind: "expert_matmul",
-        input: 0,
-        experts: 1,
-        output: 2,
-        n_weights: 1,
-        columns: 4,
-        n_used: 1,
-        n_experts: 2,
-        weight: [device.tensor(new Float32Array(2 * 3 * 4), 2, 3, 4), NONE],
-        rows: [3, 0],
-        output_column: [0, 0],
-      }],
-      buffers: [tokenBuffer(4), { ...tokenBuffer(1), element: 1 }, expertBuffer(3, 1)],
-    });
-    const step = [{ tokens: [0], position: 0, kvBlocks: [], outputs: [] }];
-    const wanted = /token 0 of the step goes to expert 2: wanted one below 2/;
-    for (const run of [() => program.step(step), () => program.profile(step)]) {
-      program.writeBuffer(1, Uint32Array.of(2));
-      let message = "";
-      await run().catch((error) => message = error.message);
-      assertMatch(message, wanted);
-    }
-    // Neither leaves anything allocated.
-    program.writeBuffer(1, Uint32Array.of(1));
-    assertEquals((await program.profile(step)).length, 1);
-    await program.step(step);
-  } finally {
-    device.close();
+  using device = new TestDevice();
+  const program = device.program({
+    ops: [{
+      kind: "expert_matmul",
+      input: 0,
+      experts: 1,
+      output: 2,
+      n_weights: 1,
+      columns: 4,
+      n_used: 1,
+      n_experts: 2,
+      weight: [device.tensor(new Float32Array(2 * 3 * 4), 2, 3, 4), NONE],
+      rows: [3, 0],
+      output_column: [0, 0],
+    }],
+    buffers: [tokenBuffer(4), { ...tokenBuffer(1), element: 1 }, expertBuffer(3, 1)],
+  });
+  const step = [{ tokens: [0], position: 0, kvBlocks: [], outputs: [] }];
+  const wanted = /token 0 of the step goes to expert 2: wanted one below 2/;
+  for (const run of [() => program.step(step), () => program.profile(step)]) {
+    program.writeBuffer(1, Uint32Array.of(2));
+    let message = "";
+    await run().catch((error) => message = error.message);
+    assertMatch(message, wanted);
   }
+  // Neither leaves anything allocated.
+  program.writeBuffer(1, Uint32Array.of(1));
+  assertEquals((await program.profile(step)).length, 1);
+  await program.step(step);
 });
 
 Deno.test("a message that is too long is cut between characters", async () => {
-  const device = new TestDevice({ arenaBytes: 4096 });
-  try {
-    for (let shift = 0; shift < 4; shift++) {
-      const path = "/" + "x".repeat(shift) + "€😀".repeat(200);
-      let message = "";
-      await device.arena.uploadFile({ type: 0, n_experts: 1, rows: 1, columns: 4 }, path, 0)
-        .catch((error) => message = error.message);
-      assert(message.length > 200, message);
-      assert(
-        path.startsWith(message),
-        "what is left is a part of the path, without replacement characters",
-      );
-    }
-  } finally {
-    device.close();
+  using device = new TestDevice({ arenaBytes: 4096 });
+  for (let shift = 0; shift < 4; shift++) {
+    const path = "/" + "x".repeat(shift) + "€😀".repeat(200);
+    let message = "";
+    await device.arena.uploadFile({ type: 0, n_experts: 1, rows: 1, columns: 4 }, path, 0)
+      .catch((error) => message = error.message);
+    assert(message.length > 200, message);
+    assert(
+      path.startsWith(message),
+      "what is left is a part of the path, without replacement characters",
+    );
   }
 });
 
 Deno.test("a program without a sample operation gives nothing, and refuses to give logits or hidden states", async () => {
-  const device = new TestDevice();
-  try {
-    const program = device.program({
-      ops: [{ kind: "add", a: 0, b: 0, output: 0, columns: 4 }],
-      buffers: [outputBuffer(4)],
-    });
-    const step = (kind: OutputKind) =>
-      program.step([{ tokens: [0], position: 0, kvBlocks: [], outputs: [{ row: 0, kind }] }]);
-    assertEquals(await step("sample"), { outputs: [] });
-    for (const [kind, number] of [["logits", 1], ["hidden", 2]] as const) {
-      let message = "";
-      await step(kind).catch((error) => message = error.message);
-      assertEquals(
-        message,
-        `output 0 is of kind ${number}: the program has no sample operation that gives it`,
-      );
-    }
-  } finally {
-    device.close();
+  using device = new TestDevice();
+  const program = device.program({
+    ops: [{ kind: "add", a: 0, b: 0, output: 0, columns: 4 }],
+    buffers: [outputBuffer(4)],
+  });
+  const step = (kind: OutputKind) =>
+    program.step([{ tokens: [0], position: 0, kvBlocks: [], outputs: [{ row: 0, kind }] }]);
+  assertEquals(await step("sample"), { outputs: [] });
+  for (const [kind, number] of [["logits", 1], ["hidden", 2]] as const) {
+    let message = "";
+    await step(kind).catch((error) => message = error.message);
+    assertEquals(
+      message,
+      `output 0 is of kind ${number}: the program has no sample operation that gives it`,
+    );
   }
 });

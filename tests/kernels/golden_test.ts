@@ -34,17 +34,13 @@ for (const [i, name] of NAMES.entries()) {
         await Deno.readTextFile(new URL(`${name}.json`, folder)),
       );
       const path = new URL(`${name}.gguf`, folder).pathname;
-      const engine = await Engine.load(path, {
+      await using engine = await Engine.load(path, {
         ...{ device: BACKEND, executor: EXECUTOR },
         // All of a device's memory, which a plan would take otherwise, is seldom free during other tests.
         ...{ kvType, logitsOutputs: 7, contextTokens: 128, kvBlocks: 8 },
       });
-      try {
-        assertLess(await logitsError(engine, golden), tolerance);
-        assertEquals(await greedy(engine, golden), golden.greedy);
-      } finally {
-        await engine.close();
-      }
+      assertLess(await logitsError(engine, golden), tolerance);
+      assertEquals(await greedy(engine, golden), golden.greedy);
     });
   }
 }

@@ -329,59 +329,55 @@ Deno.test("add, select and softcap: every row and column, and nothing else", asy
 });
 
 Deno.test("an arena takes exactly the bytes that tensors, caches and programs were said to take", () => {
-  const device = new TestDevice({ threads: 3, arenaBytes: 1 << 24 });
-  try {
-    const { context, arena } = device;
-    const add = (bytes: number, place: () => void) => {
-      const before = arena.usedBytes;
-      place();
-      assertEquals(arena.usedBytes - before, bytes);
-    };
-    for (const [type, rows, columns] of [[0, 3, 5], [1, 1, 7], [8, 3, 32], [12, 1, 256]]) {
-      const desc = { type, n_experts: 1, rows, columns };
-      const blockBytes = { 0: 4, 1: 2, 8: 34, 12: 144 }[type]!;
-      const blockWeights = { 0: 1, 1: 1, 8: 32, 12: 256 }[type]!;
-      const data = new Uint8Array(rows * columns / blockWeights * blockBytes);
-      add(context.tensorBytes(desc), () => arena.upload(desc, data));
-    }
-    const cacheDesc = cacheOf({
-      n_layers: 3,
-      n_kv_heads: 2,
-      head_dim: 6,
-      kv_block_tokens: 2,
-      n_kv_blocks: 5,
-      type: 1,
-    });
-    const { bytes, kvBlockBytes } = context.cacheBytes(cacheDesc);
-    assertGreaterOrEqual(bytes, 5 * kvBlockBytes);
-    let cache: ReturnType<typeof arena.createCache>;
-    add(bytes, () => cache = arena.createCache(cacheDesc));
-    const weight = device.tensor(new Float32Array(40 * 10), 40, 10);
-    const desc = {
-      limits: {
-        n_tokens: 5,
-        n_sequences: 2,
-        n_outputs: 3,
-        n_sequence_kv_blocks: 4,
-        n_vocab: 40,
-        lane: 0,
-        step_bytes: 4096n,
-      },
-      buffers: [tokenBuffer(10), tokenBuffer(40)],
-      ops: encodeOperations(
-        [completed({
-          kind: "matmul",
-          input: 0,
-          output: 1,
-          columns: 10,
-          weight: [0],
-          rows: [40],
-        })],
-        [weight],
-      ),
-    };
-    add(context.programBytes(desc, cacheDesc), () => arena.createProgram(desc, cache));
-  } finally {
-    device.close();
+  using device = new TestDevice({ threads: 3, arenaBytes: 1 << 24 });
+  const { context, arena } = device;
+  const add = (bytes: number, place: () => void) => {
+    const before = arena.usedBytes;
+    place();
+    assertEquals(arena.usedBytes - before, bytes);
+  };
+  for (const [type, rows, columns] of [[0, 3, 5], [1, 1, 7], [8, 3, 32], [12, 1, 256]]) {
+    const desc = { type, n_experts: 1, rows, columns };
+    const blockBytes = { 0: 4, 1: 2, 8: 34, 12: 144 }[type]!;
+    const blockWeights = { 0: 1, 1: 1, 8: 32, 12: 256 }[type]!;
+    const data = new Uint8Array(rows * columns / blockWeights * blockBytes);
+    add(context.tensorBytes(desc), () => arena.upload(desc, data));
   }
+  const cacheDesc = cacheOf({
+    n_layers: 3,
+    n_kv_heads: 2,
+    head_dim: 6,
+    kv_block_tokens: 2,
+    n_kv_blocks: 5,
+    type: 1,
+  });
+  const { bytes, kvBlockBytes } = context.cacheBytes(cacheDesc);
+  assertGreaterOrEqual(bytes, 5 * kvBlockBytes);
+  let cache: ReturnType<typeof arena.createCache>;
+  add(bytes, () => cache = arena.createCache(cacheDesc));
+  const weight = device.tensor(new Float32Array(40 * 10), 40, 10);
+  const desc = {
+    limits: {
+      n_tokens: 5,
+      n_sequences: 2,
+      n_outputs: 3,
+      n_sequence_kv_blocks: 4,
+      n_vocab: 40,
+      lane: 0,
+      step_bytes: 4096n,
+    },
+    buffers: [tokenBuffer(10), tokenBuffer(40)],
+    ops: encodeOperations(
+      [completed({
+        kind: "matmul",
+        input: 0,
+        output: 1,
+        columns: 10,
+        weight: [0],
+        rows: [40],
+      })],
+      [weight],
+    ),
+  };
+  add(context.programBytes(desc, cacheDesc), () => arena.createProgram(desc, cache));
 });

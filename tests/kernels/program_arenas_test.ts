@@ -173,46 +173,42 @@ for (const [kind, fields] of Object.entries(WEIGHT_FIELDS)) {
   for (const gone of fields) {
     const name = `a program is refused without the arena of a weight: ${kind} ${gone}`;
     Deno.test(name, async () => {
-      const device = new TestDevice();
-      try {
-        const lost = device.context.createArena(1 << 20);
-        const used = fields.filter((field) =>
-          kind !== "expert_matmul" || field === "weight" ||
-          (field === "shared") === (gone === "shared")
-        );
-        const all = used.map((field) => {
-          const shape = SHAPES[`${kind} ${field}`] ?? { columns: COLUMNS };
-          const { rows = 1, columns, n_experts = 1 } = shape;
-          const values = new Float32Array(rows * columns * n_experts).fill(1);
-          const arena = field === gone ? lost : device.arena;
-          return arena.upload({ type: 0, rows, columns, n_experts }, new Uint8Array(values.buffer));
-        });
-        // The harness numbers the tensors that it uploads; these were uploaded by hand.
-        device["nTensors"] = all.length;
-        const tensors = Object.fromEntries(used.map((field, i) => [field, all[i]]));
-        const program = device.program({
-          ops: [operationOf(kind as keyof typeof WEIGHT_FIELDS, tensors)],
-          buffers: [
-            tokenBuffer(COLUMNS),
-            tokenBuffer(ROWS),
-            tokenBuffer(3 * COLUMNS),
-            indexBuffer(1),
-            expertBuffer(ROWS, 1),
-          ],
-          cache: device.cache(kind in STATES ? { states: [STATES[kind]], slots: 1 } : {}),
-        });
-        const states = kind in STATES ? { from: NONE, to: 0 } : undefined;
-        const sequence = { ...plainSequence(2), kvBlocks: [[3]], states };
-        assertEquals(await program.step([sequence]), { outputs: [] });
-        device.kernels.symbols.m40_arena_destroy(lost["handle"]);
-        await assertRejects(
-          () => program.step([sequence]),
-          M40Error,
-          "an arena that the program uses has been destroyed",
-        );
-      } finally {
-        device.close();
-      }
+      using device = new TestDevice();
+      const lost = device.context.createArena(1 << 20);
+      const used = fields.filter((field) =>
+        kind !== "expert_matmul" || field === "weight" ||
+        (field === "shared") === (gone === "shared")
+      );
+      const all = used.map((field) => {
+        const shape = SHAPES[`${kind} ${field}`] ?? { columns: COLUMNS };
+        const { rows = 1, columns, n_experts = 1 } = shape;
+        const values = new Float32Array(rows * columns * n_experts).fill(1);
+        const arena = field === gone ? lost : device.arena;
+        return arena.upload({ type: 0, rows, columns, n_experts }, new Uint8Array(values.buffer));
+      });
+      // The harness numbers the tensors that it uploads; these were uploaded by hand.
+      device["nTensors"] = all.length;
+      const tensors = Object.fromEntries(used.map((field, i) => [field, all[i]]));
+      const program = device.program({
+        ops: [operationOf(kind as keyof typeof WEIGHT_FIELDS, tensors)],
+        buffers: [
+          tokenBuffer(COLUMNS),
+          tokenBuffer(ROWS),
+          tokenBuffer(3 * COLUMNS),
+          indexBuffer(1),
+          expertBuffer(ROWS, 1),
+        ],
+        cache: device.cache(kind in STATES ? { states: [STATES[kind]], slots: 1 } : {}),
+      });
+      const states = kind in STATES ? { from: NONE, to: 0 } : undefined;
+      const sequence = { ...plainSequence(2), kvBlocks: [[3]], states };
+      assertEquals(await program.step([sequence]), { outputs: [] });
+      device.kernels.symbols.m40_arena_destroy(lost["handle"]);
+      await assertRejects(
+        () => program.step([sequence]),
+        M40Error,
+        "an arena that the program uses has been destroyed",
+      );
     });
   }
 }

@@ -304,43 +304,35 @@ function twoLayers(device: TestDevice): Cache {
 for (const [kind, cases] of Object.entries(CASES) as [Kind, [Fields, RegExp][]][]) {
   Deno.test(`records of ${kind}: what its fields are not to be is refused, and what they may be is not`, () => {
     for (const [changes, message] of [[{}, /^$/] as const, ...cases]) {
-      const device = new TestDevice();
-      try {
-        const op = operation(device, kind, { ...RIGHT[kind]!, ...changes });
-        const create = () =>
-          device.program({ ops: [op], buffers: BUFFERS, cache: twoLayers(device) });
-        if (message.source === "^$") {
-          create();
-          continue;
-        }
-        const error = assertThrows(create, M40Error, undefined, JSON.stringify(changes));
-        assertMatch(error.message, message);
-        assertEquals(error.message.startsWith(`operation 0 (${kind}): `), true, error.message);
-      } finally {
-        device.close();
+      using device = new TestDevice();
+      const op = operation(device, kind, { ...RIGHT[kind]!, ...changes });
+      const create = () =>
+        device.program({ ops: [op], buffers: BUFFERS, cache: twoLayers(device) });
+      if (message.source === "^$") {
+        create();
+        continue;
       }
+      const error = assertThrows(create, M40Error, undefined, JSON.stringify(changes));
+      assertMatch(error.message, message);
+      assertEquals(error.message.startsWith(`operation 0 (${kind}): `), true, error.message);
     }
   });
 }
 
 Deno.test("records: V that are the first values of K are whole blocks of a cache of Q8_0", () => {
-  const device = new TestDevice();
-  try {
-    const latent = { n_heads: 1, n_kv_heads: 1, head_dim: 64, layer: 0 };
-    const cache = device.cache({ head_dim: 64, value_dim: 0, type: 8 });
-    const create = (value_dim: number) =>
-      device.program({
-        ops: [{ kind: "attention", q: B.a, output: B.b, ...latent, value_dim, scale: 1 }],
-        buffers: BUFFERS,
-        cache,
-      });
-    create(32);
-    assertThrows(
-      () => create(33),
-      M40Error,
-      "V of 33 values, the first of K's, in a cache of type Q8_0",
-    );
-  } finally {
-    device.close();
-  }
+  using device = new TestDevice();
+  const latent = { n_heads: 1, n_kv_heads: 1, head_dim: 64, layer: 0 };
+  const cache = device.cache({ head_dim: 64, value_dim: 0, type: 8 });
+  const create = (value_dim: number) =>
+    device.program({
+      ops: [{ kind: "attention", q: B.a, output: B.b, ...latent, value_dim, scale: 1 }],
+      buffers: BUFFERS,
+      cache,
+    });
+  create(32);
+  assertThrows(
+    () => create(33),
+    M40Error,
+    "V of 33 values, the first of K's, in a cache of type Q8_0",
+  );
 });

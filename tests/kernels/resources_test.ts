@@ -11,102 +11,99 @@ import {
 } from "../../engine/device/structs.ts";
 import { BACKEND, TestDevice } from "../fixtures/device_harness.ts";
 import { answer, answerAsync, assertAnswer, withParts } from "../fixtures/spoiled_program.ts";
+import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 // Files, contexts, arenas, caches and buffers: what is wrong is answered with a status and a message, and nothing is lost.
 // The functions of m40.h are called directly here: engine/device/ would refuse much of this by itself.
 
 Deno.test("files: missing, a folder, too short, an offset beyond the end; the arena stays as it was", async () => {
-  const folder = await Deno.makeTempDir();
-  const device = new TestDevice({ arenaBytes: 65536 });
-  try {
-    const path = join(folder, "weights");
-    await Deno.writeFile(path, new Uint8Array(1000));
-    const { symbols } = device.kernels;
-    const arena = (device.arena as unknown as { handle: Deno.PointerValue }).handle;
-    const upload = (
-      desc: Partial<Record<keyof typeof TENSOR_DESC.fields, number>>,
-      file: string,
-      offset: bigint,
-    ) => {
-      const tensor = Uint32Array.of(123);
-      const encoded = TENSOR_DESC.encode({ type: 0, n_experts: 1, rows: 2, columns: 10, ...desc });
-      const cPath = new TextEncoder().encode(file + "\0");
-      return answerAsync((e) =>
-        symbols.m40_tensor_from_file(arena, encoded, cPath, offset, asBytes(tensor), e)
-      ).then((got) => {
-        assertEquals(tensor[0], 123);
-        assertEquals(device.arena.usedBytes, 0);
-        return got;
-      });
-    };
-    assertAnswer(
-      await upload({}, join(folder, "none"), 0n),
-      Status.io,
-      /none cannot be opened: No such file/,
-    );
-    assertAnswer(
-      await upload({}, folder, 0n),
-      Status.io,
-      /cannot be read at byte 0: Is a directory/,
-    );
-    assertAnswer(
-      await upload({}, path, 960n),
-      Status.io,
-      /weights ends too early: wanted 80 bytes from byte 960 on, got 40/,
-    );
-    assertAnswer(
-      await upload({}, path, 5000n),
-      Status.io,
-      /wanted 80 bytes from byte 5000 on, got 0/,
-    );
-    assertAnswer(
-      await upload({}, path, 0xFFFFFFFFFFFFFFFFn),
-      Status.io,
-      /no file has 80 bytes from byte 18446744073709551615 on/,
-    );
-    assertAnswer(
-      await upload({ rows: 1, type: 1 }, path, 990n),
-      Status.io,
-      /wanted 20 bytes from byte 990 on, got 10/,
-    );
-    assertAnswer(
-      await upload({ type: 4 }, path, 0n),
-      Status.unsupported,
-      /tensor type 4 is not known; known are F32, F16/,
-    );
-    assertAnswer(
-      await upload({ type: 8 }, path, 0n),
-      Status.invalid_argument,
-      /a Q8_0 row of 10 columns: wanted a positive multiple of 32/,
-    );
-    assertAnswer(
-      await upload({ type: 40, columns: 96 }, path, 0n),
-      Status.invalid_argument,
-      /a NVFP4 row of 96 columns: wanted a positive multiple of 64/,
-    );
-    assertAnswer(
-      await upload({ rows: 0 }, path, 0n),
-      Status.invalid_argument,
-      /1 experts, 0 rows and 10 columns: none of them may be 0/,
-    );
-    assertAnswer(
-      await upload({ rows: 10_000 }, path, 0n),
-      Status.out_of_memory,
-      /a tensor of \d{6,7} bytes does not fit the arena: 65536 of its 65536 bytes are free/,
-    );
-    assertAnswer(
-      await upload({ rows: NONE, n_experts: NONE, columns: NONE }, path, 0n),
-      Status.invalid_argument,
-      /more than 2\^48 bytes/,
-    );
-    // A pipe without a writer must not make the call wait for one.
-    const pipe = join(folder, "pipe");
-    if ((await new Deno.Command("mkfifo", { args: [pipe] }).output()).success) {
-      assertAnswer(await upload({}, pipe, 0n), Status.io, /pipe cannot be read/);
-    }
-  } finally {
-    device.close();
-    await Deno.remove(folder, { recursive: true });
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
+  using device = new TestDevice({ arenaBytes: 65536 });
+  const path = join(folder, "weights");
+  await Deno.writeFile(path, new Uint8Array(1000));
+  const { symbols } = device.kernels;
+  const arena = (device.arena as unknown as { handle: Deno.PointerValue }).handle;
+  const upload = (
+    desc: Partial<Record<keyof typeof TENSOR_DESC.fields, number>>,
+    file: string,
+    offset: bigint,
+  ) => {
+    const tensor = Uint32Array.of(123);
+    const encoded = TENSOR_DESC.encode({ type: 0, n_experts: 1, rows: 2, columns: 10, ...desc });
+    const cPath = new TextEncoder().encode(file + "\0");
+    return answerAsync((e) =>
+      symbols.m40_tensor_from_file(arena, encoded, cPath, offset, asBytes(tensor), e)
+    ).then((got) => {
+      assertEquals(tensor[0], 123);
+      assertEquals(device.arena.usedBytes, 0);
+      return got;
+    });
+  };
+  assertAnswer(
+    await upload({}, join(folder, "none"), 0n),
+    Status.io,
+    /none cannot be opened: No such file/,
+  );
+  assertAnswer(
+    await upload({}, folder, 0n),
+    Status.io,
+    /cannot be read at byte 0: Is a directory/,
+  );
+  assertAnswer(
+    await upload({}, path, 960n),
+    Status.io,
+    /weights ends too early: wanted 80 bytes from byte 960 on, got 40/,
+  );
+  assertAnswer(
+    await upload({}, path, 5000n),
+    Status.io,
+    /wanted 80 bytes from byte 5000 on, got 0/,
+  );
+  assertAnswer(
+    await upload({}, path, 0xFFFFFFFFFFFFFFFFn),
+    Status.io,
+    /no file has 80 bytes from byte 18446744073709551615 on/,
+  );
+  assertAnswer(
+    await upload({ rows: 1, type: 1 }, path, 990n),
+    Status.io,
+    /wanted 20 bytes from byte 990 on, got 10/,
+  );
+  assertAnswer(
+    await upload({ type: 4 }, path, 0n),
+    Status.unsupported,
+    /tensor type 4 is not known; known are F32, F16/,
+  );
+  assertAnswer(
+    await upload({ type: 8 }, path, 0n),
+    Status.invalid_argument,
+    /a Q8_0 row of 10 columns: wanted a positive multiple of 32/,
+  );
+  assertAnswer(
+    await upload({ type: 40, columns: 96 }, path, 0n),
+    Status.invalid_argument,
+    /a NVFP4 row of 96 columns: wanted a positive multiple of 64/,
+  );
+  assertAnswer(
+    await upload({ rows: 0 }, path, 0n),
+    Status.invalid_argument,
+    /1 experts, 0 rows and 10 columns: none of them may be 0/,
+  );
+  assertAnswer(
+    await upload({ rows: 10_000 }, path, 0n),
+    Status.out_of_memory,
+    /a tensor of \d{6,7} bytes does not fit the arena: 65536 of its 65536 bytes are free/,
+  );
+  assertAnswer(
+    await upload({ rows: NONE, n_experts: NONE, columns: NONE }, path, 0n),
+    Status.invalid_argument,
+    /more than 2\^48 bytes/,
+  );
+  // A pipe without a writer must not make the call wait for one.
+  const pipe = join(folder, "pipe");
+  if ((await new Deno.Command("mkfifo", { args: [pipe] }).output()).success) {
+    assertAnswer(await upload({}, pipe, 0n), Status.io, /pipe cannot be read/);
   }
 });
 

@@ -9,6 +9,7 @@ import { architectureOf } from "../../engine/models/architecture.ts";
 import type { Program } from "../../engine/program/program.ts";
 import { stepWork } from "../../engine/program/work.ts";
 import { assertClose, BACKEND } from "../fixtures/device_harness.ts";
+import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 // The experts that every token has in addition to those it is routed to. One of them is computed as one more expert of
 // each token where it has the shape of one. Otherwise, as several are, it is computed by itself.
@@ -100,33 +101,30 @@ async function rounded(folder: string, name: string, type: "F16" | "F32"): Promi
 
 for (const name of ["glm4moe", "deepseek2", "afmoe", "cohere2moe", "llama4"]) {
   Deno.test(`${name}: logits are the same whether its shared expert has the others' type or another`, async () => {
-    const folder = await Deno.makeTempDir();
-    try {
-      const logits = [];
-      for (const type of ["F32", "F16"] as const) {
-        const path = await rounded(folder, name, type);
-        const layers = together(programOf(await readGguf(path)));
-        assertEquals(layers[0], type === "F32" ? layers[1] : 0);
-        logits.push(await logitsOf(path));
-      }
-      assertClose(logits[0], logits[1], 1e-5);
-    } finally {
-      await Deno.remove(folder, { recursive: true });
+    using temporary = new TemporaryFolder();
+    const folder = temporary.path;
+    const logits = [];
+    for (const type of ["F32", "F16"] as const) {
+      const path = await rounded(folder, name, type);
+      const layers = together(programOf(await readGguf(path)));
+      assertEquals(layers[0], type === "F32" ? layers[1] : 0);
+      logits.push(await logitsOf(path));
     }
+    assertClose(logits[0], logits[1], 1e-5);
   });
 }
 
 async function logitsOf(path: string): Promise<number[]> {
-  const engine = await Engine.load(path, { device: BACKEND, kvType: "f32", logitsOutputs: 7 });
-  try {
-    const all: number[] = [];
-    const tokens = Array.from({ length: 20 }, (_, i) => 3 + i * 7 % 50);
-    for await (const { logits } of engine.evaluate(tokens)) all.push(...logits);
-    assert(all.length > 0 && all.every(Number.isFinite));
-    return all;
-  } finally {
-    await engine.close();
-  }
+  await using engine = await Engine.load(path, {
+    device: BACKEND,
+    kvType: "f32",
+    logitsOutputs: 7,
+  });
+  const all: number[] = [];
+  const tokens = Array.from({ length: 20 }, (_, i) => 3 + i * 7 % 50);
+  for await (const { logits } of engine.evaluate(tokens)) all.push(...logits);
+  assert(all.length > 0 && all.every(Number.isFinite));
+  return all;
 }
 
 Deno.test("the shared expert's slot is the last, and its weights are named once for each product", async () => {

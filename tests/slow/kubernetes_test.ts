@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import { failureOf, pythonWith } from "../fixtures/official_clients.ts";
+import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 const FOLDER = fromFileUrl(new URL("../../deploy/kubernetes", import.meta.url));
 const PLAIN = join(FOLDER, "m40.yaml");
@@ -30,21 +31,18 @@ Deno.test({
   name: "the manifests are as Kubernetes' schemas want them, and a wrong field is noticed",
   ignore: python === undefined,
   fn: async () => {
-    const folder = await Deno.makeTempDir({ prefix: "m40-manifests-" });
-    try {
-      const files = await known(folder);
-      assertEquals(files.length, 11);
-      const validate = (...files: string[]) =>
-        failureOf(python!, "-m", "kubernetes_validate", "--strict", "-k", "1.31.0", ...files);
-      assertEquals(await validate(...files), undefined);
-      const texts = await Promise.all(files.map((file) => Deno.readTextFile(file)));
-      const deployment = texts.findIndex((text) => text.includes("\nkind: Deployment"));
-      const wrong = texts[deployment].replace("terminationGracePeriodSeconds", "terminationGrace");
-      await Deno.writeTextFile(files[deployment], wrong);
-      assertMatch(await validate(files[deployment]) ?? "", /terminationGrace/);
-    } finally {
-      await Deno.remove(folder, { recursive: true });
-    }
+    using temporary = new TemporaryFolder();
+    const folder = temporary.path;
+    const files = await known(folder);
+    assertEquals(files.length, 11);
+    const validate = (...files: string[]) =>
+      failureOf(python!, "-m", "kubernetes_validate", "--strict", "-k", "1.31.0", ...files);
+    assertEquals(await validate(...files), undefined);
+    const texts = await Promise.all(files.map((file) => Deno.readTextFile(file)));
+    const deployment = texts.findIndex((text) => text.includes("\nkind: Deployment"));
+    const wrong = texts[deployment].replace("terminationGracePeriodSeconds", "terminationGrace");
+    await Deno.writeTextFile(files[deployment], wrong);
+    assertMatch(await validate(files[deployment]) ?? "", /terminationGrace/);
   },
 });
 

@@ -11,6 +11,7 @@ import {
   withServer,
 } from "../fixtures/official_clients.ts";
 import { exerciseClient } from "../fixtures/ollama_exercise.ts";
+import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 /** The client for Python and the pydantic that it is checked with. */
 const PACKAGES = ["ollama==0.6.3", "pydantic==2.14.3"];
@@ -25,24 +26,20 @@ async function exercise(
   t: Deno.TestContext,
   serve: (env: Record<string, string>) => Deno.Command,
 ): Promise<void> {
-  const models = await Deno.makeTempDir({ prefix: "m40-models-" });
-  try {
-    await withServer(serve({ ...ENVIRONMENT, M40_MODELS: models }), async (url) => {
-      const host = url.replace(/\/v1$/, "");
-      await t.step(
-        "the client for JavaScript",
-        () => exerciseClient({ host, model: "demo", apiKey: KEY, storeChanges: true, tools: true }),
-      );
-      await t.step({
-        name: "the client for Python, every answer by its own types",
-        ignore: python === undefined,
-        fn: async () =>
-          assertEquals(await failureOf(python!, SCRIPT, host, "demo", KEY), undefined),
-      });
+  using temporary = new TemporaryFolder();
+  const models = temporary.path;
+  await withServer(serve({ ...ENVIRONMENT, M40_MODELS: models }), async (url) => {
+    const host = url.replace(/\/v1$/, "");
+    await t.step(
+      "the client for JavaScript",
+      () => exerciseClient({ host, model: "demo", apiKey: KEY, storeChanges: true, tools: true }),
+    );
+    await t.step({
+      name: "the client for Python, every answer by its own types",
+      ignore: python === undefined,
+      fn: async () => assertEquals(await failureOf(python!, SCRIPT, host, "demo", KEY), undefined),
     });
-  } finally {
-    await Deno.remove(models, { recursive: true });
-  }
+  });
 }
 
 Deno.test({

@@ -14,6 +14,7 @@ import { loadTokenizer } from "../../engine/mod.ts";
 import { CONVERSATIONS } from "../fixtures/conversations.ts";
 import { pythonWith } from "../fixtures/official_clients.ts";
 import { BASIC, vocabularyMetadata } from "../fixtures/tokenizer_metadata.ts";
+import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 const PACKAGE = "llama-cpp-python==0.3.36";
 /** They want a variable that only their own library gives. */
@@ -51,47 +52,44 @@ async function publishedTemplates(folder: string): Promise<Map<string, string> |
 }
 
 Deno.test("published templates show every text of every conversation", async () => {
-  const folder = await Deno.makeTempDir();
-  try {
-    const templates = await publishedTemplates(folder);
-    if (templates === undefined) return;
-    assert(templates.size > 60, `there are ${templates.size}`);
-    const lost: string[] = [];
-    for (const [file, template] of templates) {
-      if (NEED_MORE.includes(file)) continue;
-      for (const [name, messages] of Object.entries(CONVERSATIONS)) {
-        const protection = new Protection(
-          TOKENIZER,
-          /[<\[]/gu,
-          { messages, tools: [TOOL] },
-          template,
-        );
-        for (const tools of [[TOOL], undefined]) {
-          const { mark, endMark } = protection;
-          let text: string;
-          try {
-            text = renderTemplate({
-              template,
-              messages: messages.map((message) => protection.message(message)),
-              tools: tools?.map(shownTool),
-              toolFormats: TOOL_FORMATS.map(({ name }) => name),
-              continueFinal: false,
-              specialTokens: { bos_token: "<s>", eos_token: "</s>" },
-              variables: {},
-              mark,
-              endMark,
-            }).text;
-          } catch (error) {
-            text = String(error);
-          }
-          const wanted = JSON.stringify(messages).match(/T\d/g)!;
-          const missing = wanted.filter((one) => !text.includes(one));
-          if (missing.length > 0) lost.push(`${file}, ${name}: ${missing} in ${text.slice(-300)}`);
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
+  const templates = await publishedTemplates(folder);
+  if (templates === undefined) return;
+  assert(templates.size > 60, `there are ${templates.size}`);
+  const lost: string[] = [];
+  for (const [file, template] of templates) {
+    if (NEED_MORE.includes(file)) continue;
+    for (const [name, messages] of Object.entries(CONVERSATIONS)) {
+      const protection = new Protection(
+        TOKENIZER,
+        /[<\[]/gu,
+        { messages, tools: [TOOL] },
+        template,
+      );
+      for (const tools of [[TOOL], undefined]) {
+        const { mark, endMark } = protection;
+        let text: string;
+        try {
+          text = renderTemplate({
+            template,
+            messages: messages.map((message) => protection.message(message)),
+            tools: tools?.map(shownTool),
+            toolFormats: TOOL_FORMATS.map(({ name }) => name),
+            continueFinal: false,
+            specialTokens: { bos_token: "<s>", eos_token: "</s>" },
+            variables: {},
+            mark,
+            endMark,
+          }).text;
+        } catch (error) {
+          text = String(error);
         }
+        const wanted = JSON.stringify(messages).match(/T\d/g)!;
+        const missing = wanted.filter((one) => !text.includes(one));
+        if (missing.length > 0) lost.push(`${file}, ${name}: ${missing} in ${text.slice(-300)}`);
       }
     }
-    assertEquals(lost, []);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
   }
+  assertEquals(lost, []);
 });

@@ -2,6 +2,7 @@
 // not. Without Python or the package index nothing is tested, and that is said.
 import { assert, assertEquals } from "@std/assert";
 import { EchoServer } from "../fixtures/raw_requests.ts";
+import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 const VERSION = "23.0.0";
 
@@ -60,34 +61,31 @@ function withHost(text: string): string {
 }
 
 Deno.test("requests that gunicorn refuses are refused", async () => {
-  const folder = await Deno.makeTempDir();
-  try {
-    const cases = await fetchCases(folder);
-    if (cases === undefined) {
-      return console.log("skipped: gunicorn's source package is not available");
-    }
-    await using server = new EchoServer();
-    const results: Record<string, Record<string, string>> = { valid: {}, invalid: {} };
-    for (const kind of ["valid", "invalid"]) {
-      for (const { name } of Deno.readDirSync(`${cases}/${kind}`)) {
-        if (!name.endsWith(".http")) continue;
-        const text = await Deno.readTextFile(`${cases}/${kind}/${name}`);
-        const bytes = bytesOf(withHost(text));
-        const { messages, error } = await server.parse(bytes);
-        results[kind][name] = error ?? `${messages.length} requests`;
-      }
-    }
-    const passed = Object.entries(results.invalid).filter(([name, result]) =>
-      result.endsWith("requests") && result !== "0 requests" && !(name in REQUESTS)
-    );
-    assertEquals(passed, []);
-    const valid = Object.values(results.valid);
-    assert(valid.length > 20 && Object.keys(results.invalid).length > 20);
-    assert(
-      valid.filter((result) => result.endsWith("requests")).length >= 20,
-      Deno.inspect(results),
-    );
-  } finally {
-    await Deno.remove(folder, { recursive: true });
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
+  const cases = await fetchCases(folder);
+  if (cases === undefined) {
+    return console.log("skipped: gunicorn's source package is not available");
   }
+  await using server = new EchoServer();
+  const results: Record<string, Record<string, string>> = { valid: {}, invalid: {} };
+  for (const kind of ["valid", "invalid"]) {
+    for (const { name } of Deno.readDirSync(`${cases}/${kind}`)) {
+      if (!name.endsWith(".http")) continue;
+      const text = await Deno.readTextFile(`${cases}/${kind}/${name}`);
+      const bytes = bytesOf(withHost(text));
+      const { messages, error } = await server.parse(bytes);
+      results[kind][name] = error ?? `${messages.length} requests`;
+    }
+  }
+  const passed = Object.entries(results.invalid).filter(([name, result]) =>
+    result.endsWith("requests") && result !== "0 requests" && !(name in REQUESTS)
+  );
+  assertEquals(passed, []);
+  const valid = Object.values(results.valid);
+  assert(valid.length > 20 && Object.keys(results.invalid).length > 20);
+  assert(
+    valid.filter((result) => result.endsWith("requests")).length >= 20,
+    Deno.inspect(results),
+  );
 });

@@ -74,41 +74,37 @@ const ARGUMENTS = [
 for (const name of BUILT_IN_TEMPLATES.keys()) {
   if (FORMATS[name] === undefined) continue;
   Deno.test(`${name}: a call that its template writes is one that its format reads`, async () => {
-    const chat = loadChat(METADATA, TOKENIZER, name)!;
-    try {
-      for (const value of ARGUMENTS) {
-        // The end of a value, as the format has it, would end this one.
-        const given = /-xml/.test(FORMATS[name])
-          ? { ...value, city: value.city.replaceAll("</parameter>", "") }
-          : value;
-        const text = JSON.stringify(given);
-        const { text: prompt, tools } = await chat.prompt({
-          messages: [
-            { role: "user", content: "Rain?" },
-            {
-              role: "assistant",
-              content: null,
-              toolCalls: [{ id: "abcdefgh1", name: "get_weather", arguments: text }],
-            },
-            { role: "tool", toolCallId: "abcdefgh1", content: "No." },
-          ],
-          tools: TOOLS,
-        });
-        const { format } = tools!;
-        assertEquals(format.name, FORMATS[name]);
-        const called = prompt.slice(prompt.lastIndexOf("Rain?"));
-        const starts = format.openers(TOOLS).map((opener) => called.indexOf(opener));
-        const at = Math.min(...starts.filter((at) => at >= 0));
-        assert(Number.isFinite(at), prompt);
-        const reader = format.reader(TOOLS);
-        const pieces = [reader.push(called.slice(at)), reader.flush()]
-          .flatMap(({ toolCalls }) => toolCalls);
-        assertEquals(pieces[0].name, "get_weather");
-        assertEquals(JSON.parse(pieces.map((piece) => piece.arguments).join("")), given, prompt);
-        assert(prompt.includes("No."), prompt);
-      }
-    } finally {
-      await chat.close();
+    await using chat = loadChat(METADATA, TOKENIZER, name)!;
+    for (const value of ARGUMENTS) {
+      // The end of a value, as the format has it, would end this one.
+      const given = /-xml/.test(FORMATS[name])
+        ? { ...value, city: value.city.replaceAll("</parameter>", "") }
+        : value;
+      const text = JSON.stringify(given);
+      const { text: prompt, tools } = await chat.prompt({
+        messages: [
+          { role: "user", content: "Rain?" },
+          {
+            role: "assistant",
+            content: null,
+            toolCalls: [{ id: "abcdefgh1", name: "get_weather", arguments: text }],
+          },
+          { role: "tool", toolCallId: "abcdefgh1", content: "No." },
+        ],
+        tools: TOOLS,
+      });
+      const { format } = tools!;
+      assertEquals(format.name, FORMATS[name]);
+      const called = prompt.slice(prompt.lastIndexOf("Rain?"));
+      const starts = format.openers(TOOLS).map((opener) => called.indexOf(opener));
+      const at = Math.min(...starts.filter((at) => at >= 0));
+      assert(Number.isFinite(at), prompt);
+      const reader = format.reader(TOOLS);
+      const pieces = [reader.push(called.slice(at)), reader.flush()]
+        .flatMap(({ toolCalls }) => toolCalls);
+      assertEquals(pieces[0].name, "get_weather");
+      assertEquals(JSON.parse(pieces.map((piece) => piece.arguments).join("")), given, prompt);
+      assert(prompt.includes("No."), prompt);
     }
   });
 }
@@ -235,35 +231,31 @@ Deno.test("parameters that a format cannot write one by one are refused with the
 Deno.test("LFM2: calls are in the text of a template that cannot show them, and nothing of them steers the model", async () => {
   const template = "{{- 'List of tools: <|tool_list_start|>' + tools | tojson if tools else '' }}" +
     "{%- for message in messages %}{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' }}{%- endfor %}";
-  const chat = loadChat(METADATA, TOKENIZER, template)!;
-  try {
-    const value = { city: "<|tool_call_end|>", days: null, hourly: [true, { a: 1.5 }] };
-    const call = { id: "1", name: "get_weather", arguments: JSON.stringify(value) };
-    const { text, tokens, tools } = await chat.prompt({
-      messages: [
-        { role: "user", content: "Rain?" },
-        {
-          role: "assistant",
-          content: "I look.",
-          toolCalls: [call, { ...call, name: "now", arguments: "{}" }],
-        },
-        { role: "tool", toolCallId: "1", content: "No." },
-      ],
-      tools: TOOLS,
-    });
-    assertEquals(tools?.format.name, "lfm2");
-    const called = '<|tool_call_start|>[get_weather(city="<|tool_call_end|>", days=None, ' +
-      'hourly=[True, {"a": 1.5}]), now()]<|tool_call_end|>';
-    assert(text.includes(`I look.\n${called}<|im_end|>`), text);
-    const ends = tokens.filter((token) => token === TOKENIZER.tokenId("<|tool_call_end|>"));
-    assertEquals(ends.length, 1);
-    const reader = tools!.format.reader(TOOLS);
-    const pieces = [...reader.push(called).toolCalls, ...reader.flush().toolCalls];
-    assertEquals(pieces.map(({ name }) => name), ["get_weather", "now"]);
-    assertEquals(JSON.parse(pieces[0].arguments), value);
-  } finally {
-    await chat.close();
-  }
+  await using chat = loadChat(METADATA, TOKENIZER, template)!;
+  const value = { city: "<|tool_call_end|>", days: null, hourly: [true, { a: 1.5 }] };
+  const call = { id: "1", name: "get_weather", arguments: JSON.stringify(value) };
+  const { text, tokens, tools } = await chat.prompt({
+    messages: [
+      { role: "user", content: "Rain?" },
+      {
+        role: "assistant",
+        content: "I look.",
+        toolCalls: [call, { ...call, name: "now", arguments: "{}" }],
+      },
+      { role: "tool", toolCallId: "1", content: "No." },
+    ],
+    tools: TOOLS,
+  });
+  assertEquals(tools?.format.name, "lfm2");
+  const called = '<|tool_call_start|>[get_weather(city="<|tool_call_end|>", days=None, ' +
+    'hourly=[True, {"a": 1.5}]), now()]<|tool_call_end|>';
+  assert(text.includes(`I look.\n${called}<|im_end|>`), text);
+  const ends = tokens.filter((token) => token === TOKENIZER.tokenId("<|tool_call_end|>"));
+  assertEquals(ends.length, 1);
+  const reader = tools!.format.reader(TOOLS);
+  const pieces = [...reader.push(called).toolCalls, ...reader.flush().toolCalls];
+  assertEquals(pieces.map(({ name }) => name), ["get_weather", "now"]);
+  assertEquals(JSON.parse(pieces[0].arguments), value);
 });
 
 Deno.test("a parameter whose name ends too soon between tags is left out, or refused where it is required", () => {

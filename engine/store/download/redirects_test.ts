@@ -4,6 +4,7 @@ import { M40Error } from "../../errors.ts";
 import { DownloadError } from "./mod.ts";
 import { Folder, sha256, someBytes } from "../../../tests/fixtures/download_fixture.ts";
 import { FaultServer, type Received, served } from "../../../tests/fixtures/fault_server.ts";
+import { TemporaryEnvironment } from "../../../tests/fixtures/temporary.ts";
 
 const BYTES = someBytes(1_000_003, 3);
 const SHA = sha256(BYTES);
@@ -100,26 +101,21 @@ Deno.test("redirects: none from https to http; certificates named by SSL_CERT_FI
     tls,
   );
   await using folder = await Folder.make();
-  const before = Deno.env.get("SSL_CERT_FILE");
-  try {
-    Deno.env.delete("SSL_CERT_FILE");
-    const untrusted = await assertRejects(
-      () => folder.get({ url: server.url("/f") }),
-      DownloadError,
-    );
-    assertMatch(untrusted.message, /cannot be trusted: .*SSL_CERT_FILE/);
-    Deno.env.set("SSL_CERT_FILE", fromFileUrl(new URL("ca.pem", data)));
-    assertEquals((await folder.get({ url: server.url("/f") })).sha256, SHA);
-    const error = await assertRejects(
-      () => folder.get({ url: server.url("/down") }),
-      DownloadError,
-    );
-    assertMatch(error.message, /redirects from https to http:.*not followed/);
-    assertEquals(plain.requests.length, 0);
-  } finally {
-    if (before === undefined) Deno.env.delete("SSL_CERT_FILE");
-    else Deno.env.set("SSL_CERT_FILE", before);
-  }
+  using _environment = new TemporaryEnvironment({ SSL_CERT_FILE: undefined });
+
+  const untrusted = await assertRejects(
+    () => folder.get({ url: server.url("/f") }),
+    DownloadError,
+  );
+  assertMatch(untrusted.message, /cannot be trusted: .*SSL_CERT_FILE/);
+  Deno.env.set("SSL_CERT_FILE", fromFileUrl(new URL("ca.pem", data)));
+  assertEquals((await folder.get({ url: server.url("/f") })).sha256, SHA);
+  const error = await assertRejects(
+    () => folder.get({ url: server.url("/down") }),
+    DownloadError,
+  );
+  assertMatch(error.message, /redirects from https to http:.*not followed/);
+  assertEquals(plain.requests.length, 0);
 });
 
 Deno.test("redirects: a target that is signed for a while is asked for again when that is over", async () => {
@@ -150,22 +146,16 @@ Deno.test("proxies: HTTP_PROXY is asked for what NO_PROXY does not name", async 
   await using folder = await Folder.make();
   await using proxy = new FaultServer(() => FILE);
   await using direct = new FaultServer(() => FILE);
-  const names = ["HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"];
-  const before = names.map((name) => Deno.env.get(name));
-  try {
-    names.forEach((name) => Deno.env.delete(name));
-    Deno.env.set("HTTP_PROXY", proxy.url(""));
-    Deno.env.set("NO_PROXY", "127.0.0.1");
-    assertEquals((await folder.get({ url: "http://models.invalid/f" })).sha256, SHA);
-    assertEquals(proxy.requests[0].path, "http://models.invalid/f");
-    const asked = proxy.requests.length;
-    assertEquals((await folder.get({ url: direct.url("/f") })).sha256, SHA);
-    assertEquals(proxy.requests.length, asked);
-  } finally {
-    for (const [i, name] of names.entries()) {
-      const value = before[i];
-      if (value === undefined) Deno.env.delete(name);
-      else Deno.env.set(name, value);
-    }
-  }
+  using _environment = new TemporaryEnvironment({
+    HTTP_PROXY: proxy.url(""),
+    NO_PROXY: "127.0.0.1",
+    http_proxy: undefined,
+    no_proxy: undefined,
+  });
+
+  assertEquals((await folder.get({ url: "http://models.invalid/f" })).sha256, SHA);
+  assertEquals(proxy.requests[0].path, "http://models.invalid/f");
+  const asked = proxy.requests.length;
+  assertEquals((await folder.get({ url: direct.url("/f") })).sha256, SHA);
+  assertEquals(proxy.requests.length, asked);
 });

@@ -10,6 +10,7 @@ import {
 import { RangeSet } from "./ranges.ts";
 import { FileHash } from "./file_hash.ts";
 import { sha256, someBytes } from "../../../tests/fixtures/download_fixture.ts";
+import { TemporaryFile } from "../../../tests/fixtures/temporary.ts";
 
 Deno.test("headers: only ranges that can be are ranges", () => {
   assertEquals(parseContentRange("bytes 0-99/1000"), { start: 0, end: 100, total: 1000 });
@@ -80,19 +81,16 @@ Deno.test("ranges: a set of ranges is the bytes that were added and not removed"
 });
 
 Deno.test("hash: a file that grows in the meantime is hashed in order, in a thread and without one", async () => {
-  const path = await Deno.makeTempFile();
-  try {
-    for (const length of [0, 1000, 20 * 2 ** 20 + 7]) {
-      const bytes = someBytes(length, 3);
-      using file = await Deno.open(path, { write: true, truncate: true });
-      using hash = new FileHash(path);
-      for (let at = 0; at < length; at += 2 ** 20) {
-        await file.write(bytes.subarray(at, at + 2 ** 20));
-        hash.upTo(Math.min(length, at + 2 ** 20));
-      }
-      assertEquals(await hash.digest(length), sha256(bytes));
+  using temporary = new TemporaryFile();
+  const path = temporary.path;
+  for (const length of [0, 1000, 20 * 2 ** 20 + 7]) {
+    const bytes = someBytes(length, 3);
+    using file = await Deno.open(path, { write: true, truncate: true });
+    using hash = new FileHash(path);
+    for (let at = 0; at < length; at += 2 ** 20) {
+      await file.write(bytes.subarray(at, at + 2 ** 20));
+      hash.upTo(Math.min(length, at + 2 ** 20));
     }
-  } finally {
-    await Deno.remove(path);
+    assertEquals(await hash.digest(length), sha256(bytes));
   }
 });

@@ -17,18 +17,14 @@ const ABSENCES: [Record<string, string>, RegExp][] = [
 
 for (const [variables, message] of ABSENCES) {
   Deno.test(`without a device the reason is one sentence: ${JSON.stringify(variables)}`, async () => {
-    await withEnvironment(variables, () => {
-      const library = KernelLibrary.find("emulated");
-      try {
-        const { count, absence } = library.countDevices();
-        assertEquals(count, 0);
-        assertMatch(absence, message);
-        const error = assertThrows(() => library.createContext(), M40Error);
-        assertEquals(error.code, "unsupported");
-        assertMatch(error.message, message);
-      } finally {
-        library.close();
-      }
+    await withEnvironment(variables, async () => {
+      await using library = KernelLibrary.find("emulated");
+      const { count, absence } = library.countDevices();
+      assertEquals(count, 0);
+      assertMatch(absence, message);
+      const error = assertThrows(() => library.createContext(), M40Error);
+      assertEquals(error.code, "unsupported");
+      assertMatch(error.message, message);
     });
   });
 }
@@ -43,17 +39,13 @@ Deno.test("an arena that is larger than the device's memory says how much there 
   device.close();
 });
 
-Deno.test("a device that is there is described", () => {
-  const library = KernelLibrary.find("emulated");
-  try {
-    const [device] = library.devices();
-    assertEquals(device.computeCapability, 52);
-    assertEquals(device.instructionSet, "sm_52");
-    assert(device.freeBytes <= device.memoryBytes && device.freeBytes > 0);
-    assertThrows(() => library.device(1), M40Error, "device 1: there are 1, wanted 0 to 0");
-  } finally {
-    library.close();
-  }
+Deno.test("a device that is there is described", async () => {
+  await using library = KernelLibrary.find("emulated");
+  const [device] = library.devices();
+  assertEquals(device.computeCapability, 52);
+  assertEquals(device.instructionSet, "sm_52");
+  assert(device.freeBytes <= device.memoryBytes && device.freeBytes > 0);
+  assertThrows(() => library.device(1), M40Error, "device 1: there are 1, wanted 0 to 0");
 });
 
 const STATE = {
@@ -70,18 +62,14 @@ const STATE = {
 };
 
 Deno.test("a device's temperature and power are the management library's, and what that lacks is absent", async () => {
-  const library = KernelLibrary.find("emulated");
-  try {
-    assertEquals(library.device(0).driver, "450.248.02");
-    assertEquals(await library.deviceState(0), STATE);
-    await withEnvironment({ M40_EMULATION_TEMPERATURE: "0" }, async () => {
-      assertEquals(await library.deviceState(0), { ...STATE, temperatureCelsius: 0 });
-    });
-    const error = await assertRejects(() => library.deviceState(1), M40Error);
-    assertEquals(error.message, "device 1: there are 1, wanted 0 to 0");
-  } finally {
-    library.close();
-  }
+  await using library = KernelLibrary.find("emulated");
+  assertEquals(library.device(0).driver, "450.248.02");
+  assertEquals(await library.deviceState(0), STATE);
+  await withEnvironment({ M40_EMULATION_TEMPERATURE: "0" }, async () => {
+    assertEquals(await library.deviceState(0), { ...STATE, temperatureCelsius: 0 });
+  });
+  const error = await assertRejects(() => library.deviceState(1), M40Error);
+  assertEquals(error.message, "device 1: there are 1, wanted 0 to 0");
 });
 
 Deno.test("a device's state can be asked for while a step runs", async () => {

@@ -9,25 +9,21 @@ import { emulationCounts } from "../../fixtures/emulation_counts.ts";
 /** Launches of a step that decodes one token with a golden model, and its sample with log-probabilities. */
 async function tokensOf(name: string): Promise<{ launches: number; drawn: unknown[] }> {
   const path = new URL(`../../data/golden/${name}.gguf`, import.meta.url).pathname;
-  const engine = await Engine.load(path, { device: "emulated" });
-  try {
-    const launchesOf = async (tokens: number) => {
-      const before = emulationCounts().launches;
-      const sampling = { temperature: 0 };
-      const drawn: unknown[] = [];
-      for await (
-        const chunk of engine.generate({ prompt: [3, 4, 5], maxTokens: tokens, sampling })
-      ) {
-        drawn.push(...chunk.tokens);
-      }
-      assertEquals(drawn.length, tokens);
-      return { launches: emulationCounts().launches - before, drawn };
-    };
-    const [few, more] = [await launchesOf(2), await launchesOf(7)];
-    return { launches: (more.launches - few.launches) / 5, drawn: more.drawn };
-  } finally {
-    await engine.close();
-  }
+  await using engine = await Engine.load(path, { device: "emulated" });
+  const launchesOf = async (tokens: number) => {
+    const before = emulationCounts().launches;
+    const sampling = { temperature: 0 };
+    const drawn: unknown[] = [];
+    for await (
+      const chunk of engine.generate({ prompt: [3, 4, 5], maxTokens: tokens, sampling })
+    ) {
+      drawn.push(...chunk.tokens);
+    }
+    assertEquals(drawn.length, tokens);
+    return { launches: emulationCounts().launches - before, drawn };
+  };
+  const [few, more] = [await launchesOf(2), await launchesOf(7)];
+  return { launches: (more.launches - few.launches) / 5, drawn: more.drawn };
 }
 
 const launchesOfToken = async (name: string) => (await tokensOf(name)).launches;

@@ -16,7 +16,7 @@ Deno.test(
     for (const [temperature, rests] of [["83", true], ["50", false]] as const) {
       await withEnvironment({ M40_EMULATION_TEMPERATURE: temperature }, async () => {
         const messages: string[] = [];
-        const engine = await Engine.load(TINY, {
+        await using engine = await Engine.load(TINY, {
           device: "cuda",
           deviceProcess: true,
           parallel: 1,
@@ -24,24 +24,20 @@ Deno.test(
           maxTemperatureCelsius: 80,
           onPace: (message) => messages.push(message),
         });
-        try {
-          const generation = engine.generate({
-            prompt: [5, 6],
-            maxTokens: 8,
-            sampling: { ignoreEos: true },
-          });
-          let tokens = 0;
-          for await (const chunk of generation) tokens += chunk.tokens.length;
-          assertEquals(tokens, 8);
-          const { restShare, restedMs } = engine.status();
-          assertEquals([restShare! > 0.05, restedMs > 0, messages.length], [
-            rests,
-            rests,
-            rests ? 1 : 0,
-          ]);
-        } finally {
-          await engine.close();
-        }
+        const generation = engine.generate({
+          prompt: [5, 6],
+          maxTokens: 8,
+          sampling: { ignoreEos: true },
+        });
+        let tokens = 0;
+        for await (const chunk of generation) tokens += chunk.tokens.length;
+        assertEquals(tokens, 8);
+        const { restShare, restedMs } = engine.status();
+        assertEquals([restShare! > 0.05, restedMs > 0, messages.length], [
+          rests,
+          rests,
+          rests ? 1 : 0,
+        ]);
       });
     }
   },

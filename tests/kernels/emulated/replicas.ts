@@ -22,12 +22,12 @@ const REQUESTS = [0, 1, 2, 3, 4].map((seed) => asking(promptOf(9 + 11 * seed, se
 
 /** What a card alone answers. */
 async function alone() {
-  const engine = await Engine.load(GOLDEN, { ...OPTIONS, device: "emulated:0", replicas: false });
-  try {
-    return await answersTo(engine, REQUESTS);
-  } finally {
-    await engine.close();
-  }
+  await using engine = await Engine.load(GOLDEN, {
+    ...OPTIONS,
+    device: "emulated:0",
+    replicas: false,
+  });
+  return await answersTo(engine, REQUESTS);
 }
 
 async function freeBytes(): Promise<number[]> {

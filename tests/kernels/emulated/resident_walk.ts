@@ -38,38 +38,34 @@ const LENGTHS = [140, 3, 290, 127, 260, 1, 129, 5];
 
 /** What comes out of each step, of a program that computes prompts and then decodes some of them together. */
 async function follow(executor: Executor, together: number, steps: Steps): Promise<Uint32Array[]> {
-  const device = new TestDevice({ executor });
-  try {
-    const program = programOf(device, steps);
-    const random = new Random(together);
-    let used = 0;
-    const kvBlocks = LENGTHS.map((length) =>
-      Array.from({ length: Math.ceil((length + 4) / KV_BLOCK_TOKENS) }, () => used++)
-    );
-    const part = (s: number, position: number, n: number): StepSequence => ({
-      ...{ tokens: new Array(n).fill(0), position, kvBlocks: [kvBlocks[s]], outputs: [] },
-      decode: position > 0,
-    });
-    for (let s = 0; s < together; s++) {
-      program.writeBuffer(B.hidden, random.floats(LENGTHS[s] * SHAPE.hidden));
-      await program.step([part(s, 0, LENGTHS[s])]);
-    }
-    const seen: Uint32Array[] = [];
-    for (let step = 0; step < 3; step++) {
-      // Writing or reading buffers makes the kernel leave.
-      program.writeBuffer(B.hidden, random.floats(together * SHAPE.hidden));
-      for (let again = 0; again < (steps === "a layer" ? 1 : 3); again++) {
-        await program.step(
-          Array.from({ length: together }, (_, s) => part(s, LENGTHS[s] + step, 1)),
-        );
-      }
-      seen.push(bitsOf(program.readBuffer(B.hidden, new Float32Array(together * SHAPE.hidden))));
-    }
-    assertEquals((await program.executors(8))[together - 1], executor);
-    return seen;
-  } finally {
-    device.close();
+  using device = new TestDevice({ executor });
+  const program = programOf(device, steps);
+  const random = new Random(together);
+  let used = 0;
+  const kvBlocks = LENGTHS.map((length) =>
+    Array.from({ length: Math.ceil((length + 4) / KV_BLOCK_TOKENS) }, () => used++)
+  );
+  const part = (s: number, position: number, n: number): StepSequence => ({
+    ...{ tokens: new Array(n).fill(0), position, kvBlocks: [kvBlocks[s]], outputs: [] },
+    decode: position > 0,
+  });
+  for (let s = 0; s < together; s++) {
+    program.writeBuffer(B.hidden, random.floats(LENGTHS[s] * SHAPE.hidden));
+    await program.step([part(s, 0, LENGTHS[s])]);
   }
+  const seen: Uint32Array[] = [];
+  for (let step = 0; step < 3; step++) {
+    // Writing or reading buffers makes the kernel leave.
+    program.writeBuffer(B.hidden, random.floats(together * SHAPE.hidden));
+    for (let again = 0; again < (steps === "a layer" ? 1 : 3); again++) {
+      await program.step(
+        Array.from({ length: together }, (_, s) => part(s, LENGTHS[s] + step, 1)),
+      );
+    }
+    seen.push(bitsOf(program.readBuffer(B.hidden, new Float32Array(together * SHAPE.hidden))));
+  }
+  assertEquals((await program.executors(8))[together - 1], executor);
+  return seen;
 }
 
 /** Holds the results of kernels of one, two and three thread blocks against those of launches. */
