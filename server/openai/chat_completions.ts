@@ -10,8 +10,7 @@ import { ChatAnswer } from "./chat_answer.ts";
 import { chatRequest } from "./chat_messages.ts";
 import { ChatCompletionRequest } from "./chat_schemas.ts";
 import { answerHead } from "./head.ts";
-import { refuseOthersFields } from "./others_fields.ts";
-import { thinkingOf } from "./thinking_fields.ts";
+import { refuseOthersFields, thinkingOf } from "./others_fields.ts";
 
 /** `POST /v1/chat/completions`. */
 export function chatCompletionsRoute(app: Hono<ServerEnv>, server: ServerContext): void {

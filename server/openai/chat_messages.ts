@@ -3,7 +3,7 @@ import { describe, notShown, toldContent, typeName, wrongField } from "../reques
 import { HttpError, unsupported } from "../errors.ts";
 import type { ConversationFields, Message } from "./chat_schemas.ts";
 import { readCalls, readToolChoice, readTools } from "./chat_tools.ts";
-import { thinkingOf } from "./thinking_fields.ts";
+import { thinkingOf } from "./others_fields.ts";
 
 /**
  * The conversation of a body.
@@ -27,34 +27,33 @@ export function chatRequest(body: ConversationFields): ChatRequest {
     reasoningEffort,
     templateVariables,
     templateName: body.chat_template ?? undefined,
-    tools: readTools(body.tools),
-    toolChoice: readToolChoice(body.tool_choice),
+    tools: body.tools?.length ? readTools(body.tools) : undefined,
+    toolChoice: body.tool_choice == null ? undefined : readToolChoice(body.tool_choice),
     parallelToolCalls: body.parallel_tool_calls ?? undefined,
   };
 }
 
 /**
- * Messages as the engine takes them.
+ * Messages as the engine takes them: each function_call is a call of a tool, and each message of a function that tool's
+ * result.
  *
  * @throws {HttpError} 400 naming the message and what of it cannot be read, such as parts that are no text.
  */
 function readMessages(messages: readonly Message[]): ChatMessage[] {
-  const modern = withToolCalls(messages);
-  return modern.map((message, index) => readMessage(message, `messages.${index}`));
-}
-
-/** Messages in which each function_call is a call of a tool, and each message of a function that tool's result. */
-function withToolCalls(messages: readonly Message[]): Message[] {
+  const read: ChatMessage[] = [];
   let id: string | undefined;
-  return messages.map((message, index) => {
+  for (const [index, message] of messages.entries()) {
+    let modern = message;
     if (message.function_call != null && message.tool_calls == null) {
       id = `function_call_${index}`;
       const call = { id, type: "function", function: message.function_call };
-      return { ...message, function_call: undefined, tool_calls: [call] };
+      modern = { ...message, function_call: undefined, tool_calls: [call] };
+    } else if (message.role === "function") {
+      modern = { ...message, role: "tool", tool_call_id: message.tool_call_id ?? id };
     }
-    if (message.role !== "function") return message;
-    return { ...message, role: "tool", tool_call_id: message.tool_call_id ?? id };
-  });
+    read.push(readMessage(modern, `messages.${index}`));
+  }
+  return read;
 }
 
 function readMessage(message: Message, at: string): ChatMessage {
@@ -69,7 +68,9 @@ function readMessage(message: Message, at: string): ChatMessage {
   if (role === "tool" && message.tool_call_id == null) {
     throw wrongField(`${at}.tool_call_id`, "the id of the call that this answers", undefined);
   }
-  const calls = readCalls(message.tool_calls, `${at}.tool_calls`);
+  const calls = message.tool_calls == null
+    ? undefined
+    : readCalls(message.tool_calls, `${at}.tool_calls`);
   if (calls !== undefined && role !== "assistant") {
     throw new HttpError(
       400,
@@ -80,11 +81,16 @@ function readMessage(message: Message, at: string): ChatMessage {
       { param: `${at}.tool_calls` },
     );
   }
-  const { content, thoughts } = splitContent(message);
+  const place = `${at}.content`;
+  let { content } = message;
+  let thoughts: readonly string[] = [];
+  if (role === "assistant" && Array.isArray(content)) {
+    ({ content, thoughts } = splitContent(content));
+  }
   return {
     role,
-    at: `${at}.content`,
-    content: readContent({ role, content }, `${at}.content`),
+    at: place,
+    content: typeof content === "string" ? content : readContent(role, content, place),
     name: message.name ?? undefined,
     reasoning: message.reasoning_content ?? message.reasoning ??
       (thoughts.length === 0 ? undefined : thoughts.join("\n\n")),
@@ -95,9 +101,8 @@ function readMessage(message: Message, at: string): ChatMessage {
 
 /** What an assistant thought, where it stands in parts of its content, and the other parts. */
 function splitContent(
-  { role, content }: Message,
+  content: readonly unknown[],
 ): { readonly content: unknown; readonly thoughts: readonly string[] } {
-  if (role !== "assistant" || !Array.isArray(content)) return { content, thoughts: [] };
   const read = content.map((part) => ({ part, thought: thoughtOf(part) }));
   return {
     content: read.filter(({ thought }) => thought === undefined).map(({ part }) => part),
@@ -114,11 +119,12 @@ function thoughtOf(part: unknown): string | undefined {
   return said.map((one) => typeof one?.text === "string" ? one.text : "").join("");
 }
 
+/** A content that is no string. */
 function readContent(
-  { role, content }: { readonly role: Message["role"]; readonly content: unknown },
+  role: Message["role"],
+  content: unknown,
   at: string,
 ): ChatMessage["content"] {
-  if (typeof content === "string") return content;
   // Some clients send no parts where an assistant has called tools and said nothing.
   if (content == null && role === "tool") return "";
   const empty = Array.isArray(content) && content.length === 0;

@@ -15,8 +15,7 @@ import {
   strings,
   wants,
 } from "../request/mod.ts";
-import { othersFields } from "./others_fields.ts";
-import { thinkingFields } from "./thinking_fields.ts";
+import { othersFields, thinkingFields } from "./others_fields.ts";
 import { MAX_N } from "./completion_schemas.ts";
 
 /** A part of a message's content; parts of other types than text are refused by name. */

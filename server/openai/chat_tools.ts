@@ -10,8 +10,7 @@ import { customDescription, INPUT_SCHEMA, inputArguments } from "./custom_input.
  * @throws {HttpError} 400 naming the tool and what of it cannot be read; `unsupported` for tools of other types
  * than "function".
  */
-export function readTools(tools: readonly unknown[] | null | undefined): Tool[] | undefined {
-  if (tools == null || tools.length === 0) return undefined;
+export function readTools(tools: readonly unknown[]): Tool[] {
   return tools.map((tool, index) => readTool(tool, `tools.${index}`));
 }
 
@@ -82,9 +81,8 @@ export function customNames(tools: readonly unknown[] | null | undefined): Reado
  *
  * @throws {HttpError} 400 naming what of the choice cannot be read.
  */
-export function readToolChoice(choice: unknown): ToolChoice | undefined {
+export function readToolChoice(choice: unknown): ToolChoice {
   const at = "tool_choice";
-  if (choice == null) return undefined;
   if (choice === "none" || choice === "auto" || choice === "required") return choice;
   if (typeof choice !== "object") {
     throw wrongField(at, '"none", "auto", "required" or a function by its name', choice);
@@ -108,7 +106,6 @@ export function readToolChoice(choice: unknown): ToolChoice | undefined {
  * @throws {HttpError} 400 naming the call and what of it cannot be read.
  */
 export function readCalls(calls: unknown, at: string): ToolCall[] | undefined {
-  if (calls == null) return undefined;
   if (!Array.isArray(calls)) throw wrongField(at, "an array of calls", calls);
   if (calls.length === 0) return undefined;
   return calls.map((call, index) => readCall(call, `${at}.${index}`));

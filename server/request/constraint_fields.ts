@@ -86,6 +86,13 @@ const REFUSED_OPTIONS = [
  * @throws {HttpError} 400 naming the field: for more than one of them, and for what is not supported.
  */
 export function constraintOf(fields: ConstraintFields): Constraint | undefined {
+  for (const name of NAMES) if (fields[name] != null) return onlyConstraint(fields);
+  return undefined;
+}
+
+const NAMES = Object.keys(constraintFields) as readonly (keyof ConstraintFields)[];
+
+function onlyConstraint(fields: ConstraintFields): Constraint | undefined {
   const found = [...constraintsOf(fields)];
   if (found.length > 1) {
     const [first, second] = found;

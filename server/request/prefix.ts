@@ -60,26 +60,22 @@ export async function prefixOf(prefix: string): Promise<string> {
  */
 export function promptPrefix(body: object): string {
   const { system, instructions, messages, input, prompt, input_prefix } = body as Fields;
-  const before = textOf(system) + textOf(instructions);
-  if (Array.isArray(messages)) return before + conversationPrefix(messages);
-  if (Array.isArray(input)) return before + conversationPrefix(input);
-  return before + promptText(input ?? prompt ?? input_prefix);
+  let prefix = "";
+  for (const before of [system, instructions]) if (before !== undefined) prefix += textOf(before);
+  const said = Array.isArray(messages) ? messages : input;
+  if (!Array.isArray(said)) return prefix + promptText(said ?? prompt ?? input_prefix);
+  for (const message of said) {
+    const { role, content } = (message ?? {}) as { role?: unknown; content?: unknown };
+    if (role !== "user" && !BEFORE_USER.has(role)) continue;
+    prefix += typeof content === "string" ? content : textOf(content);
+    if (role === "user") break;
+  }
+  return prefix;
 }
 
 type Fields = Partial<
   Record<"system" | "instructions" | "messages" | "input" | "prompt" | "input_prefix", unknown>
 >;
-
-function conversationPrefix(messages: readonly unknown[]): string {
-  let prefix = "";
-  for (const message of messages) {
-    const { role, content } = (message ?? {}) as { role?: unknown; content?: unknown };
-    if (role !== "user" && !BEFORE_USER.has(role)) continue;
-    prefix += textOf(content);
-    if (role === "user") break;
-  }
-  return prefix;
-}
 
 /** A text, or the texts of parts; whatever else parts say (a mark for a cache, say) may change with every turn. */
 function textOf(content: unknown): string {

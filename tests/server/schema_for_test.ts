@@ -6,7 +6,7 @@ import { MessagesRequest } from "../../server/anthropic/request_schemas.ts";
 import { GenerateBody } from "../../server/answer/generate.ts";
 import { ChatCompletionRequest } from "../../server/openai/chat_schemas.ts";
 import { CompletionRequest } from "../../server/openai/completion_schemas.ts";
-import { schemaFor } from "../../server/request/schema_for.ts";
+import { schemaFor } from "../../server/request/parse_body.ts";
 
 const SCHEMAS = [ChatCompletionRequest, CompletionRequest, GenerateBody, MessagesRequest];
 
