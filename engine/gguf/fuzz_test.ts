@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
+import { randomOf } from "../../tools/fuzz/mutate.ts";
 import { M40Error } from "../errors.ts";
 import { type Gguf, parseGguf } from "./reader.ts";
 
@@ -6,17 +7,6 @@ import { type Gguf, parseGguf } from "./reader.ts";
 // M40_FUZZ_CASES=1 with that seed runs it alone.
 const CASES = Number(Deno.env.get("M40_FUZZ_CASES") ?? 10_000);
 const SEED = Number(Deno.env.get("M40_FUZZ_SEED") ?? 1);
-
-/** A counted random number generator (mulberry32): the seed says all. */
-function generator(seed: number): (below: number) => number {
-  let state = Math.imul(seed, 0x9e3779b1) >>> 0;
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return Math.floor(((t ^ (t >>> 14)) >>> 0) / 0x100000000 * below);
-  };
-}
 
 /** A header with what is before it known to be good, and the length of the file it came from. */
 interface Seedling {
@@ -165,7 +155,7 @@ Deno.test(`GGUF: ${CASES} damaged headers are each read or refused as an invalid
   const reasons = new Set<string>();
   for (let i = 0; i < CASES; i++) {
     const seed = SEED + i;
-    const random = generator(seed);
+    const random = randomOf(seed);
     const seedling = list[random(list.length)];
     let bytes: Uint8Array<ArrayBuffer> = seedling.header.slice();
     for (let changes = 1 + random(3); changes > 0; changes--) {
