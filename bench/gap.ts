@@ -43,7 +43,9 @@ async function measure(path: string, streams: number) {
   const gaps: number[] = [];
   const steps: number[] = [];
   engine.observer = {
-    ...inner,
+    firstToken: (milliseconds) => inner.firstToken?.(milliseconds),
+    token: (milliseconds) => inner.token?.(milliseconds),
+    generation: (report) => inner.generation?.(report),
     step(report) {
       inner.step?.(report);
       // Steps in which all take part.

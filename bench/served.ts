@@ -91,12 +91,15 @@ async function measure(): Promise<void> {
     drainMs: 0,
   });
   const replicas = engine.replicas?.length ?? 1;
+  const own = engine.observer!;
   for (const n of clients) {
     const share = Math.ceil(n / replicas);
     const gaps: number[] = [];
     const before = engine.status();
     engine.observer = {
-      ...engine.observer,
+      firstToken: (milliseconds) => own.firstToken?.(milliseconds),
+      token: (milliseconds) => own.token?.(milliseconds),
+      generation: (report) => own.generation?.(report),
       step: ({ gapMilliseconds, decodeTokens }) => {
         if (gapMilliseconds !== undefined && decodeTokens === share) gaps.push(gapMilliseconds);
       },

@@ -20,8 +20,8 @@ import {
   tokenRoutes,
 } from "./llama_cpp/mod.ts";
 import { mcpRoutes } from "./mcp/mod.ts";
-import { Metrics, ReadRate, ServiceRate } from "./metrics/mod.ts";
-import { busy, FixedModel, type Models } from "./models/mod.ts";
+import { Metrics } from "./metrics/mod.ts";
+import { FixedModel, type Models } from "./models/mod.ts";
 import { denoTracer, healthRoutes, slotsRoute, traceRequests } from "./monitoring/mod.ts";
 import { ollamaRoutes } from "./ollama/mod.ts";
 import {
@@ -92,15 +92,12 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   const { apiKey, hostname = "127.0.0.1", maxBodyBytes = 4 * 2 ** 20 } = options;
   const models = options.models ?? fixedModel(options);
   const metrics = new Metrics(models);
-  const rate = new ServiceRate();
-  const reads = new Map<string, ReadRate>();
   const server: ServerContext = {
     models,
     maxBodyBytes,
     timeoutMs: options.timeoutMs,
     created: Math.floor(Date.now() / 1000),
-    rate,
-    reads,
+    metrics,
     commentMs: options.commentMs ?? 15_000,
     holdStreamsMs: options.holdStreamsMs ?? 0,
     loadingCommentMs: options.loadingCommentMs ?? 5000,
@@ -108,8 +105,6 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
     reasoningBudget: options.reasoningBudget,
     storeChanges: options.storeChanges ?? false,
   };
-  observe(models, metrics, rate, reads);
-
   const app = new Hono<ServerEnv>();
   app.use(async (c, next) => {
     // An app that is called without a server around it has none.
@@ -157,7 +152,7 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   mcpRoutes(app, server, options.mcp);
   apiRoutes(app, needsKey);
   app.notFound((c) => errorResponse(c.get("dialect"), unknownRoute(c.req.method, c.req.path)));
-  const retryAfterSeconds = () => rate.retryAfterSeconds(busy(models));
+  const retryAfterSeconds = () => metrics.retryAfterSeconds();
   app.onError((error, c) => errorResponse(c.get("dialect"), toHttpError(error, retryAfterSeconds)));
   return app;
 }
@@ -165,43 +160,6 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
 function fixedModel({ engine, modelName }: AppOptions): Models {
   if (engine !== undefined && modelName !== undefined) return new FixedModel(engine, modelName);
   throw new M40Error("internal", "an app needs models, or an engine and the name of its model");
-}
-
-/** Has what the models in memory do counted, and what becomes of models. */
-function observe(
-  models: Models,
-  metrics: Metrics,
-  rate: ServiceRate,
-  reads: Map<string, ReadRate>,
-): void {
-  const attach = (name: string, engine: Engine) => {
-    metrics.attach(name, engine);
-    const own = metrics.of(name);
-    const read = new ReadRate();
-    reads.set(name, read);
-    engine.observer = {
-      step(report) {
-        own.step(report);
-        rate.step(report);
-        read.step(report);
-      },
-      firstToken: (milliseconds) => own.firstToken(milliseconds),
-      token: (milliseconds) => own.token(milliseconds),
-      generation(report) {
-        own.generation(report);
-        rate.generation(report);
-      },
-    };
-  };
-  for (const { name, engine } of models.loaded()) if (engine !== undefined) attach(name, engine);
-  models.observe({
-    loaded(name, engine, milliseconds) {
-      attach(name, engine);
-      metrics.loaded(milliseconds);
-    },
-    loadFailed: () => metrics.loadFailed(),
-    unloaded: (name, reason) => metrics.unloaded(name, reason),
-  });
 }
 
 function unknownRoute(method: string, path: string): HttpError {

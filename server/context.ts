@@ -1,6 +1,6 @@
 import type { Dialect } from "./dialect.ts";
 import type { Drain } from "./drain.ts";
-import type { ReadRate, RequestTrace, ServiceRate } from "./metrics/mod.ts";
+import type { Metrics, RequestTrace } from "./metrics/mod.ts";
 import type { Models } from "./models/mod.ts";
 
 /** What every route works with. */
@@ -13,10 +13,8 @@ export interface ServerContext {
   readonly timeoutMs?: number;
   /** When the server was started, in seconds since 1970. */
   readonly created: number;
-  /** How fast requests are served. */
-  readonly rate: ServiceRate;
-  /** What each model's steps read, by its name. */
-  readonly reads: ReadonlyMap<string, ReadRate>;
+  /** What the server and its models do. */
+  readonly metrics: Metrics;
   /** How long a stream may be silent before a comment says that it lives, in milliseconds. */
   readonly commentMs: number;
   /** How long the head of a stream waits for its first event, in milliseconds; 0: it leaves at once. */

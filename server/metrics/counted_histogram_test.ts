@@ -15,9 +15,9 @@ Deno.test("a histogram tells what prom-client's own tells of the same values, un
     return await registry.metrics();
   };
   const registry = new MetricRegistry('a "model"');
-  const observe = registry.histogram(["m40_x", "vllm:x"], help, buckets);
+  const histogram = registry.histogram(["m40_x", "vllm:x"], help, buckets);
   for (const told of [[], values]) {
-    for (const value of told) observe(value);
+    for (const value of told) histogram.observe(value);
     assertEquals(
       await registry.text(),
       [

@@ -5,6 +5,4 @@
  */
 export { knownState } from "./device_metrics.ts";
 export { Metrics } from "./metrics.ts";
-export { ReadRate } from "./read_rate.ts";
 export { RequestTrace, type Tracer } from "./request_trace.ts";
-export { ServiceRate } from "./service_rate.ts";

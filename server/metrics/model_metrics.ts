@@ -10,17 +10,11 @@ import type {
 import { deviceLabel, DeviceMetrics } from "./device_metrics.ts";
 import { DiskMetrics } from "./disk_metrics.ts";
 import { histogramsIn } from "./model_histograms.ts";
+import { type RunTime, StepRate } from "./rates.ts";
 import { MetricRegistry } from "./registry.ts";
 import { VERSION } from "../version.ts";
 
-/** What vLLM calls the ways in which a request can end. */
-const FINISHED_REASON: Record<GenerationReport["outcome"], string> = {
-  stop: "stop",
-  length: "length",
-  cancelled: "abort",
-  timeout: "abort",
-  error: "error",
-};
+type Outcome = GenerationReport["outcome"];
 
 /** What an engine counts, and what a model's engines have counted before it. */
 type Counted =
@@ -44,8 +38,15 @@ export class ModelMetrics implements EngineObserver {
   private readonly device: DeviceMetrics;
   private readonly disk: DiskMetrics;
   private readonly histograms: ReturnType<typeof histogramsIn>;
-  private readonly outcome: (outcome: string) => void;
-  private readonly finished: (reason: string) => void;
+  private readonly outcomes: Record<Outcome, number> = {
+    stop: 0,
+    length: 0,
+    cancelled: 0,
+    timeout: 0,
+    error: 0,
+  };
+  /** What its steps were. */
+  readonly rate = new StepRate();
   private engine?: Engine;
   /** What engines have counted that are gone. */
   private readonly past = new Map<Counted, number>();
@@ -53,19 +54,21 @@ export class ModelMetrics implements EngineObserver {
   /**
    * @param modelName The name that clients ask for: the label `model_name` of every metric.
    * @param waiting How many requests wait for the model to be loaded.
+   * @param runTime Of the requests of all models.
    */
-  constructor(modelName: string, private readonly waiting: () => number) {
+  constructor(
+    modelName: string,
+    private readonly waiting: () => number,
+    private readonly runTime: RunTime,
+  ) {
     const registry = this.registry = new MetricRegistry(modelName);
     const help = "Requests that ended, by what became of them.";
-    const outcomes = Object.keys(FINISHED_REASON);
-    const reasons = Object.values(FINISHED_REASON);
-    this.outcome = registry.labelled("m40_requests_total", help, "outcome", outcomes);
-    this.finished = registry.labelled(
-      "vllm:request_success_total",
-      help,
-      "finished_reason",
-      reasons,
-    );
+    const { outcomes } = this;
+    registry.counters("m40_requests_total", help, "outcome", () => Object.entries(outcomes));
+    registry.counters("vllm:request_success_total", help, "finished_reason", () => {
+      const { stop, length, cancelled, timeout, error } = outcomes;
+      return Object.entries({ stop, length, abort: cancelled + timeout, error });
+    });
     this.histograms = histogramsIn(registry);
     this.device = new DeviceMetrics(registry);
     this.disk = new DiskMetrics(registry, () => this.engine);
@@ -75,10 +78,11 @@ export class ModelMetrics implements EngineObserver {
     addReplicas(registry, () => this.engine?.replicas ?? []);
   }
 
-  /** The model is in memory. */
+  /** The model is in memory: its engine is observed from now on. */
   attach(engine: Engine): void {
     this.detach();
     this.engine = engine;
+    engine.observer = this;
   }
 
   /** The model is in memory no more. */
@@ -91,36 +95,38 @@ export class ModelMetrics implements EngineObserver {
     this.engine = undefined;
   }
 
-  step({ promptTokens, decodeTokens, milliseconds, gapMilliseconds }: StepReport): void {
-    this.histograms.step(milliseconds / 1000);
-    this.histograms.stepTokens(promptTokens + decodeTokens);
-    if (gapMilliseconds !== undefined) this.histograms.gap(gapMilliseconds / 1000);
+  step(report: StepReport): void {
+    const { histograms } = this;
+    histograms.step.observe(report.milliseconds / 1000);
+    histograms.stepTokens.observe(report.promptTokens + report.decodeTokens);
+    if (report.gapMilliseconds !== undefined) histograms.gap.observe(report.gapMilliseconds / 1000);
+    this.rate.step(report);
   }
 
   firstToken(milliseconds: number): void {
-    this.histograms.firstToken(milliseconds / 1000);
+    this.histograms.firstToken.observe(milliseconds / 1000);
   }
 
   token(milliseconds: number): void {
-    this.histograms.token(milliseconds / 1000);
+    this.histograms.token.observe(milliseconds / 1000);
   }
 
   generation(report: GenerationReport): void {
     const { histograms } = this;
     const { outcome, queueMs, firstTokenMs, decodeMs, tokenMs, totalMs } = report;
-    this.outcome(outcome);
-    this.finished(FINISHED_REASON[outcome]);
-    histograms.total(totalMs / 1000);
-    histograms.promptTokens(report.promptTokens);
-    histograms.generationTokens(report.completionTokens);
-    histograms.maxTokens(report.maxTokens);
+    this.outcomes[outcome]++;
+    this.runTime.add(report);
+    histograms.total.observe(totalMs / 1000);
+    histograms.promptTokens.observe(report.promptTokens);
+    histograms.generationTokens.observe(report.completionTokens);
+    histograms.maxTokens.observe(report.maxTokens);
     if (queueMs !== undefined) {
-      histograms.queue(queueMs / 1000);
-      histograms.run((totalMs - queueMs) / 1000);
-      if (firstTokenMs !== undefined) histograms.prefill((firstTokenMs - queueMs) / 1000);
+      histograms.queue.observe(queueMs / 1000);
+      histograms.run.observe((totalMs - queueMs) / 1000);
+      if (firstTokenMs !== undefined) histograms.prefill.observe((firstTokenMs - queueMs) / 1000);
     }
-    if (decodeMs !== undefined) histograms.decode(decodeMs / 1000);
-    if (tokenMs !== undefined) histograms.meanToken(tokenMs / 1000);
+    if (decodeMs !== undefined) histograms.decode.observe(decodeMs / 1000);
+    if (tokenMs !== undefined) histograms.meanToken.observe(tokenMs / 1000);
   }
 
   /** All of them in Prometheus's text format. */

@@ -54,32 +54,34 @@ export class MetricRegistry {
   }
 
   /**
-   * A counter by the value of a label. Values that have not come up yet are there, as 0: a rate is 0 then and not
-   * absent.
+   * Sums by the value of a label, which other code keeps. Values that have not come up yet should be there, as 0: a
+   * rate is 0 then and not absent.
    */
-  labelled(
+  counters(
     name: string,
     help: string,
     label: string,
-    values: readonly string[] = [],
-  ): (value: string) => void {
-    const counter = new Counter({
+    sums: () => Iterable<readonly [value: string | number, sum: number]>,
+  ): void {
+    new Counter({
       name,
       help,
       labelNames: [label],
       registers: [this.of(name)],
+      collect() {
+        this.reset();
+        for (const [value, sum] of sums()) this.inc({ [label]: value }, sum);
+      },
     });
-    for (const value of values) counter.inc({ [label]: value }, 0);
-    return (value) => counter.inc({ [label]: value });
   }
 
   /** @param buckets Upper bounds, rising. */
-  histogram(names: Names, help: string, buckets: number[]): (value: number) => void {
+  histogram(names: Names, help: string, buckets: number[]): CountedHistogram {
     const histogram = new CountedHistogram(help, buckets);
     for (const name of names) {
       this.of(name).registerMetric(histogram.named(name) as unknown as Metric);
     }
-    return (value) => histogram.observe(value);
+    return histogram;
   }
 
   /** Values by labels, of which each may have some; they are asked for whenever metrics are read. */

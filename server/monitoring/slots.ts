@@ -232,9 +232,9 @@ function slotsObject(
     disk_cache: diskCacheObject(engines.map(({ status }) => status)),
     preemptions: sum(({ preemptions }) => preemptions),
     rested_seconds: sum(({ restedMs }) => restedMs) / 1000,
-    tokens_per_second: server.rate.tokensPerSecond(),
+    tokens_per_second: server.metrics.tokensPerSecond(),
     read_bytes_per_second: engines.reduce(
-      (sum, { name, engine }) => sum + (server.reads.get(name)?.bytesPerSecond(engine) ?? 0),
+      (sum, { name, engine }) => sum + server.metrics.of(name).rate.bytesPerSecond(engine),
       0,
     ),
     ...known,

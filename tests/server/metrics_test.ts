@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { ServiceRate } from "../../server/metrics/service_rate.ts";
+import { RunTime, StepRate, tokensPerSecond } from "../../server/metrics/rates.ts";
 import {
   MODEL,
   NO_END,
@@ -187,31 +187,33 @@ Deno.test("a model's name with quotes and line breaks does not spoil the metrics
 
 Deno.test("the rate of tokens counts the last seconds only, and is 0 when nothing runs any more", () => {
   let now = 5_000_300;
-  const rate = new ServiceRate(() => now);
-  assertEquals(rate.tokensPerSecond(), 0);
+  const rates = [new StepRate(), new StepRate()];
+  assertEquals(tokensPerSecond([], now), 0);
+  assertEquals(tokensPerSecond(rates, now), 0);
   for (let i = 0; i < 200; i++) {
-    rate.step({ decodeTokens: 3 });
+    rates[i % 2].step({ promptTokens: 1, decodeTokens: 3 }, now);
     now += 100;
   }
   // 30 tokens a second; the second that has just started is not whole.
-  assert(Math.abs(rate.tokensPerSecond() - 30) < 3.5, String(rate.tokensPerSecond()));
+  const whole = tokensPerSecond(rates, now);
+  assert(Math.abs(whole - 30) < 3.5, String(whole));
   now += 5000;
-  const half = rate.tokensPerSecond();
+  const half = tokensPerSecond(rates, now);
   assert(half > 10 && half < 20, String(half));
   now += 1_000_000;
-  assertEquals(rate.tokensPerSecond(), 0);
+  assertEquals(tokensPerSecond(rates, now), 0);
 });
 
 Deno.test("Retry-After grows with the queue and with what a request takes, from 1 s to 60 s", () => {
-  const rate = new ServiceRate(() => 0);
+  const rate = new RunTime();
   assertEquals(rate.retryAfterSeconds({ running: 4, waiting: 64 }), 1);
-  for (let i = 0; i < 100; i++) rate.generation({ totalMs: 5000, queueMs: 3000 });
+  for (let i = 0; i < 100; i++) rate.add({ totalMs: 5000, queueMs: 3000 });
   // Two seconds each, four at a time: 32 of 64 have been admitted after 16 s.
   assertEquals(rate.retryAfterSeconds({ running: 4, waiting: 64 }), 16);
   assertEquals(rate.retryAfterSeconds({ running: 4, waiting: 8 }), 2);
   assertEquals(rate.retryAfterSeconds({ running: 4, waiting: 0 }), 1);
   assertEquals(rate.retryAfterSeconds({ running: 1, waiting: 1000 }), 60);
   // A request that never ran says nothing of how long running takes.
-  for (let i = 0; i < 100; i++) rate.generation({ totalMs: 0 });
+  for (let i = 0; i < 100; i++) rate.add({ totalMs: 0 });
   assertEquals(rate.retryAfterSeconds({ running: 4, waiting: 64 }), 16);
 });

@@ -1,5 +1,5 @@
 import { assertAlmostEquals, assertEquals } from "@std/assert";
-import { ReadRate } from "../../server/metrics/read_rate.ts";
+import { StepRate } from "../../server/metrics/rates.ts";
 import { SlotsObject } from "../../server/monitoring/slots.ts";
 import { NO_END, startServer } from "../fixtures/server_fixture.ts";
 
@@ -7,21 +7,21 @@ Deno.test("what steps read a second is that of the last seconds, and nothing whe
   await using server = await startServer();
   const { engine } = server;
   let now = 10_000;
-  const rate = new ReadRate(() => now);
-  assertEquals(rate.bytesPerSecond(engine), 0);
-  for (let i = 0; i < 10; i++) rate.step({ promptTokens: 0, decodeTokens: 4 });
-  assertEquals(rate.bytesPerSecond(engine), 0, "the second is not over");
+  const rate = new StepRate();
+  assertEquals(rate.bytesPerSecond(engine, now), 0);
+  for (let i = 0; i < 10; i++) rate.step({ promptTokens: 0, decodeTokens: 4 }, now);
+  assertEquals(rate.bytesPerSecond(engine, now), 0, "the second is not over");
   now = 11_000;
   const { bytes } = engine.stepWork({ tokens: 4, outputs: 4, sequences: 4, attended: 0 });
-  assertAlmostEquals(rate.bytesPerSecond(engine), 10 * bytes / 5, 1);
+  assertAlmostEquals(rate.bytesPerSecond(engine, now), 10 * bytes / 5, 1);
   now = 13_500;
-  for (let i = 0; i < 5; i++) rate.step({ promptTokens: 0, decodeTokens: 4 });
+  for (let i = 0; i < 5; i++) rate.step({ promptTokens: 0, decodeTokens: 4 }, now);
   now = 14_000;
-  assertAlmostEquals(rate.bytesPerSecond(engine), 15 * bytes / 5, 1);
+  assertAlmostEquals(rate.bytesPerSecond(engine, now), 15 * bytes / 5, 1);
   now = 16_000;
-  assertAlmostEquals(rate.bytesPerSecond(engine), 5 * bytes / 5, 1);
+  assertAlmostEquals(rate.bytesPerSecond(engine, now), 5 * bytes / 5, 1);
   now = 19_000;
-  assertEquals(rate.bytesPerSecond(engine), 0);
+  assertEquals(rate.bytesPerSecond(engine, now), 0);
 });
 
 Deno.test("/slots says what the steps of an answer read", async () => {
