@@ -1,13 +1,7 @@
 import { Hono } from "hono";
 import { type Engine, M40Error } from "../engine/mod.ts";
 import type { McpTools } from "../mcp/mod.ts";
-import {
-  AllowedHosts,
-  AllowedOrigins,
-  refuseWebPages,
-  refuseWhileDraining,
-  requireKey,
-} from "./access/mod.ts";
+import { AllowedHosts, refuseWebPages, refuseWhileDraining, requireKey } from "./access/mod.ts";
 import { generateRoute } from "./answer/mod.ts";
 import { messagesRoutes } from "./anthropic/mod.ts";
 import { apiRoutes, OPEN_PATHS, OPERATIONS } from "./api/mod.ts";
@@ -119,14 +113,12 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
     if (prefix !== undefined) headers.set(PREFIX_HEADER, prefix);
     metrics.response(status);
   });
-  const allowed = new AllowedOrigins(options.corsOrigins ?? []);
   // Decided once: where nothing is traced, nothing is spent on it.
   const tracer = denoTracer();
   if (tracer !== undefined) app.use(traceRequests(tracer));
   const needsKey = apiKey !== undefined && apiKey !== "";
   const hosts = new AllowedHosts(hostname, needsKey, options.allowedHosts ?? []);
-  app.use(refuseWebPages(hosts, allowed));
-  app.use(allowed.middleware());
+  app.use(refuseWebPages(hosts, options.corsOrigins ?? []));
   pageRoutes(app);
   if (needsKey) app.use(requireKey(apiKey, OPEN_PATHS));
   app.use(refuseWhileDraining());

@@ -23,5 +23,6 @@ export function dialectOf(path: string, header: (name: string) => string | undef
   if (SHARED_PATHS.test(path) && header(VERSION_HEADER) !== undefined) {
     return new AnthropicDialect();
   }
-  return OTHERS.find(({ paths }) => paths.test(path))?.make() ?? OPENAI;
+  for (const { paths, make } of OTHERS) if (paths.test(path)) return make();
+  return OPENAI;
 }

@@ -1,6 +1,8 @@
 /** Whether a server is on its way out: it answers what runs, and takes nothing new, at once or soon. */
 export class Drain {
-  private end?: number;
+  /** Whether the server drains. */
+  active = false;
+  private end = Infinity;
   private refusal = Infinity;
 
   /**
@@ -12,11 +14,7 @@ export class Drain {
   begin(milliseconds: number, noticeMs = 0): void {
     this.refusal = performance.now() + noticeMs;
     this.end = this.refusal + milliseconds;
-  }
-
-  /** Whether the server drains. */
-  get active(): boolean {
-    return this.end !== undefined;
+    this.active = true;
   }
 
   /** Whether it takes no new request any more. */
@@ -26,6 +24,6 @@ export class Drain {
 
   /** How long running answers may still go on, in milliseconds. */
   get millisecondsLeft(): number {
-    return this.end === undefined ? Infinity : Math.max(0, this.end - performance.now());
+    return Math.max(0, this.end - performance.now());
   }
 }

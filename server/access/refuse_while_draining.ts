@@ -9,7 +9,7 @@ import { HttpError } from "../errors.ts";
 export function refuseWhileDraining(): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {
     const { drain } = c.env;
-    if (drain?.refusing && ["POST", "DELETE"].includes(c.req.method)) {
+    if (drain?.active && drain.refusing && ["POST", "DELETE"].includes(c.req.method)) {
       const seconds = Math.max(1, Math.ceil(drain.millisecondsLeft / 1000));
       throw new HttpError(
         503,

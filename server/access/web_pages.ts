@@ -1,7 +1,12 @@
 import type { MiddlewareHandler } from "hono";
+import { cors } from "hono/cors";
+import { HttpError, SHOULD_RETRY_HEADER } from "../errors.ts";
+import { PREFIX_HEADER } from "../request/mod.ts";
+import { METHODS } from "../route.ts";
 import { type AllowedHosts, complete, withoutPort } from "./allowed_hosts.ts";
-import type { AllowedOrigins } from "./cross_origin.ts";
-import { HttpError } from "../errors.ts";
+
+/** Headers of ours that clients read; without their names browsers keep them from a page of another origin. */
+const READ_BY_CLIENTS = ["Retry-After", SHOULD_RETRY_HEADER, "request-id", PREFIX_HEADER];
 
 /**
  * Keeps web pages away from the server. A browser runs what any page says, on the machine where the server may listen
@@ -9,25 +14,47 @@ import { HttpError } from "../errors.ts";
  * server's address (DNS rebinding) and be of the same origin. So requests from another origin are refused, and those to
  * a host whose name could be such a page's.
  *
+ * Browsers with pages of allowed origins are answered accordingly: preflights, which bring no key, are answered, and
+ * answers are marked. Credentials are for origins that are named: with `*` browsers refuse them.
+ *
  * @param hosts The hosts that the server answers to.
- * @param allowed Origins whose pages may call it nevertheless.
+ * @param origins Origins whose pages may call it nevertheless (`--cors`), as browsers write them,
+ * `https://example.com`; `*` is all.
  */
-export function refuseWebPages(hosts: AllowedHosts, allowed: AllowedOrigins): MiddlewareHandler {
+export function refuseWebPages(hosts: AllowedHosts, origins: readonly string[]): MiddlewareHandler {
+  const any = origins.includes("*");
+  const allow = cors({
+    origin: any ? "*" : [...origins],
+    credentials: !any,
+    allowMethods: [...METHODS],
+    exposeHeaders: READ_BY_CLIENTS,
+    maxAge: 600,
+  });
+  /** The host that was answered last: nearly all requests are for one. */
+  let answered: string | undefined;
   return async (c, next) => {
     const host = c.req.header("host");
-    const refusal = host === undefined ? undefined : hosts.refusal(host);
-    if (refusal !== undefined) throw new HttpError(403, "forbidden_host", refusal);
+    if (host !== undefined && host !== answered) {
+      const refusal = hosts.refusal(host);
+      if (refusal !== undefined) throw new HttpError(403, "forbidden_host", refusal);
+      answered = host;
+    }
     const origin = c.req.header("origin");
-    if (origin !== undefined && isOtherPage(origin, host) && !allowed.has(origin)) {
-      throw new HttpError(
-        403,
-        "forbidden_origin",
-        `Requests from web pages of other origins ("${
-          origin.slice(0, 100)
-        }") are refused. Start the server with --cors ORIGIN, or let the page's own server call this one.`,
-      );
+    if (origin !== undefined) {
+      if (any || origins.includes(origin)) return await allow(c, next);
+      if (isWebPage(origin) && !isOriginOf(origin, host)) {
+        throw new HttpError(
+          403,
+          "forbidden_origin",
+          `Requests from web pages of other origins ("${
+            origin.slice(0, 100)
+          }") are refused. Start the server with --cors ORIGIN, or let the page's own server call this one.`,
+        );
+      }
     }
     await next();
+    // An answer that names no origin is not for a page of one, whatever a cache thinks.
+    if (!any && origins.length > 0) c.header("Vary", "Origin", { append: true });
   };
 }
 
@@ -39,15 +66,6 @@ function port(host: string): string {
 /** Whether an Origin header is a page's of the web; a desktop program's own scheme is none. */
 export function isWebPage(origin: string): boolean {
   return origin === "null" || /^https?:/i.test(origin);
-}
-
-/**
- * Whether an Origin header is that of a web page that is not the server's own.
- *
- * @param host The request's Host header.
- */
-export function isOtherPage(origin: string | undefined, host: string | undefined): boolean {
-  return origin !== undefined && isWebPage(origin) && !isOriginOf(origin, host);
 }
 
 /**
