@@ -101,7 +101,7 @@ export class ChatFormat {
     const template = await this.templateFor(request);
     this.tokenStarts ??= tokenStarts(this.tokenizer);
     const protection = new Protection(this.tokenizer, this.tokenStarts, request, template);
-    const { mark, endMark } = protection;
+    const { mark, endMark, size } = protection;
     const offered = request.toolChoice === "none" ? [] : request.tools ?? [];
     const shown: ReturnType<Protection["message"]>[] = [];
     for (const message of messages) {
@@ -125,6 +125,7 @@ export class ChatFormat {
       variables: protection.value(request.templateVariables ?? {}) as Record<string, unknown>,
       mark,
       endMark,
+      size,
       describe,
     }, signal);
     const { text: marked, abilities } = rendered;

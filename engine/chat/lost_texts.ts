@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { Budget } from "./jinja/budget.ts";
 import { isSpace, type Marks } from "./jinja/marks.ts";
 import type { RenderMessage } from "./render_job.ts";
 import { REASONING_TAGS } from "./tagged_reasoning.ts";
@@ -22,6 +23,8 @@ const MOST_PASSES = 3;
 const PASS_WORK = 8;
 /** Characters behind what was found last in which the next text is looked for first: most stand there. */
 const NEAR = 4096;
+/** Characters by which a text is looked for where each comparison counts. */
+const START = 16;
 
 /**
  * The texts that have to be in a prompt: what is said, and the names of what is called. Reasoning need not be: most
@@ -44,12 +47,18 @@ export function saidTexts(messages: readonly RenderMessage[], marks: Marks): Sai
 /**
  * The texts that are missing from a prompt, each found at its own position. It takes time in proportion to the prompt's
  * length: what is searched for too long counts as left out, so that a second look is needed.
+ *
+ * @param budget What the search counts in, where counts bound it.
  */
-export function lostTexts(texts: readonly SaidText[], prompt: string): SaidText[] {
+export function lostTexts(
+  texts: readonly SaidText[],
+  prompt: string,
+  budget?: Budget,
+): SaidText[] {
   let lost = texts;
   let rest = prompt;
   for (let pass = 0; pass < MOST_PASSES && lost.length > 0; pass++) {
-    const search = new Search(rest);
+    const search = new Search(rest, budget);
     lost = lost.filter(({ text }) => !search.finds(text));
     if (lost.length === 0) break;
     // Nothing is found across what has been found.
@@ -65,7 +74,7 @@ class Search {
   /** Characters that it may look at beyond those near by. */
   private work: number;
 
-  constructor(private readonly prompt: string) {
+  constructor(private readonly prompt: string, private readonly budget?: Budget) {
     this.work = PASS_WORK * prompt.length;
   }
 
@@ -80,13 +89,28 @@ class Search {
 
   private near(text: string): boolean {
     const { from } = this;
-    const at = this.prompt.slice(from, from + text.length + NEAR).indexOf(text);
+    const at = this.place(this.prompt.slice(from, from + text.length + NEAR), text, 0);
     return at >= 0 && this.found(from + at, text);
+  }
+
+  /** Where a text stands first from a place on; below 0 where it does not. */
+  private place(prompt: string, text: string, from: number): number {
+    const { budget } = this;
+    if (budget === undefined) return prompt.indexOf(text, from);
+    // A long text is looked for by its start, so that each comparison of all of it is counted.
+    const start = text.slice(0, START);
+    budget.search(prompt, start);
+    for (let at = from - 1;;) {
+      at = prompt.indexOf(start, at + 1);
+      if (at < 0 || text.length <= START) return at;
+      budget.scan(text.length);
+      if (prompt.startsWith(text, at)) return at;
+    }
   }
 
   private far(text: string): boolean {
     if (this.work <= 0) return false;
-    const at = this.prompt.indexOf(text, this.from);
+    const at = this.place(this.prompt, text, this.from);
     this.work -= (at < 0 ? this.prompt.length : at) - this.from;
     return at >= 0 && this.found(at, text);
   }

@@ -30,6 +30,8 @@ export class Protection {
   readonly mark: string;
   /** Another one that stands nowhere. */
   readonly endMark: string;
+  /** Characters of what the request brings, as JSON. */
+  readonly size: number;
 
   /**
    * @param tokenStarts The tokens of one, per {@link tokenStarts}.
@@ -44,6 +46,7 @@ export class Protection {
     const { messages, templateVariables = {}, reasoningEffort = "", tools = [] } = request;
     const texts = template + reasoningEffort +
       JSON.stringify([messages, templateVariables, tools]);
+    this.size = texts.length - template.length;
     const free: string[] = [];
     for (let code = FIRST_MARK; code <= LAST_MARK && free.length < 2; code++) {
       const character = String.fromCharCode(code);

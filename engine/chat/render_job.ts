@@ -1,4 +1,5 @@
 import type { ChatMessage, ToolCall } from "./conversation.ts";
+import type { Program } from "./jinja/parse.ts";
 import type { TemplateDescription } from "./template_description.ts";
 import type { ShownTool } from "./tools/shown_tool.ts";
 
@@ -43,6 +44,10 @@ export interface RenderJob {
   readonly endMark: string;
   /** Whether the answer is to say what was found out about the template. */
   readonly describe?: boolean;
+  /** Characters of what the request brings, as JSON; absent: any number. */
+  readonly size?: number;
+  /** Whether the answer is to have the program that the template was parsed to. */
+  readonly wantsProgram?: boolean;
   /** What time it is, in milliseconds since 1970; default: what it is. */
   readonly now?: number;
 }
@@ -57,6 +62,8 @@ export interface Rendered {
   readonly abilities?: TemplateDescription;
   /** Whether the template knows no more than one call a message. */
   readonly oneCall: boolean;
+  /** What the template was parsed to, where that was asked for and can go from thread to thread. */
+  readonly program?: Program;
 }
 
 /** What came of it: a text with its marks, or what is wrong; "lost" is what the template leaves out. */

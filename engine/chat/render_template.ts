@@ -1,8 +1,9 @@
 import { isEmpty, NOTHING } from "./arrange_messages.ts";
 import { effortFor } from "./effort_words.ts";
-import { TemplateLimitError } from "./jinja/budget.ts";
+import { type Budget, TemplateLimitError } from "./jinja/budget.ts";
 import { TemplateError, TemplateRefusal } from "./jinja/errors.ts";
 import { Marks } from "./jinja/marks.ts";
+import type { Program } from "./jinja/parse.ts";
 import { JinjaTemplate } from "./jinja/template.ts";
 import { shownMessages } from "./messages.ts";
 import { ANY_ORDER } from "./order_abilities.ts";
@@ -17,19 +18,26 @@ import type { ShownTool } from "./tools/shown_tool.ts";
 import { asText, withToolTexts } from "./tools/tool_texts.ts";
 
 /** A template, and what it can show. */
-interface Parsed {
+export interface Parsed {
   readonly template: JinjaTemplate;
   readonly abilities: Abilities;
 }
 
+/** Characters that one of a conversation counts as in each rendering of it: ids, JSON and texts are gone through. */
+const WORK_AROUND = 4;
+
 /** Templates that stay parsed; a file has a few. */
-const MOST_PARSED = 8;
+export const MOST_PARSED = 8;
 const parsed = new Map<string, Parsed>();
 
-/** What comes of a job; it throws nothing. */
-export function reply(job: RenderJob): RenderReply {
+/**
+ * What comes of a job; it throws nothing.
+ *
+ * @param render Renders it.
+ */
+export function reply(job: RenderJob, render = renderTemplate): RenderReply {
   try {
-    return renderTemplate(job);
+    return render(job);
   } catch (error) {
     const kind = error instanceof TemplateLimitError
       ? "limit"
@@ -60,8 +68,20 @@ function messageOf(error: unknown): string {
  * @param asItIs Whether messages stay in their order, and what the template leaves out is left out.
  */
 export function renderTemplate(job: RenderJob, asItIs = false): Rendered {
+  return renderParsed(parse(job.template, job.specialTokens), job, { asItIs });
+}
+
+/** The same of a template that is parsed. */
+export function renderParsed(
+  { template, abilities }: Parsed,
+  job: RenderJob,
+  { asItIs = false, budget }: {
+    readonly asItIs?: boolean;
+    /** What all renderings for the job may take together; absent: each may take as much. */
+    readonly budget?: Budget;
+  } = {},
+): Rendered {
   const { specialTokens, variables, mark, endMark, tools } = job;
-  const { template, abilities } = parse(job.template, specialTokens);
   const marks = new Marks(mark);
   // An assistant's message that was started without a word is started again.
   const isStarted = job.continueFinal && isEmpty(job.messages.at(-1)!);
@@ -86,6 +106,8 @@ export function renderTemplate(job: RenderJob, asItIs = false): Rendered {
     original: readonly RenderMessage[],
     { abilities, callsAsText }: Way,
   ): string => {
+    // What is done around a rendering is in proportion to the conversation.
+    if (job.size !== undefined) budget?.scan(WORK_AROUND * job.size);
     const said = texts === undefined ? original : withToolTexts(
       original,
       tools,
@@ -103,12 +125,12 @@ export function renderTemplate(job: RenderJob, asItIs = false): Rendered {
       ...variables,
       messages,
       add_generation_prompt: !continueFinal,
-    }, { mark, now: job.now === undefined ? undefined : new Date(job.now) });
+    }, { mark, budget, now: job.now === undefined ? undefined : new Date(job.now) });
     return continueFinal ? untilEnd(text, marks, endMark) : text;
   };
   const text = asItIs
     ? write(conversation, { abilities: inAnyOrder(abilities), callsAsText: false })
-    : shownConversation(conversation, abilities, usesTools, marks, write);
+    : shownConversation(conversation, abilities, usesTools, marks, write, budget);
   return {
     text,
     ...(tools === undefined ? {} : { toolFormat: all ? GENERIC.name : format!.name }),
@@ -154,6 +176,18 @@ function parse(source: string, specialTokens: RenderJob["specialTokens"]): Parse
   if (parsed.size >= MOST_PARSED) parsed.clear();
   parsed.set(source, fresh);
   return fresh;
+}
+
+/** What a template was parsed to, where that can go from thread to thread: where no object of a class is in it. */
+export function programOf(source: string): Program | undefined {
+  const program = parsed.get(source)?.template.program;
+  return program !== undefined && isPlain(program.statements) ? program : undefined;
+}
+
+function isPlain(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  const isOfClass = !Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype;
+  return !isOfClass && Object.values(value).every(isPlain);
 }
 
 /** Puts the end mark and a space behind what a message says. */

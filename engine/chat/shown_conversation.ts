@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { TemplateLimitError } from "./jinja/budget.ts";
+import { type Budget, TemplateLimitError } from "./jinja/budget.ts";
 import type { Marks } from "./jinja/marks.ts";
 import { lostTexts, type SaidText, saidTexts } from "./lost_texts.ts";
 import { type OrderAbilities, STRICT_ORDER } from "./order_abilities.ts";
@@ -37,6 +37,7 @@ export interface Way {
  * What the first way gives that loses no text.
  *
  * @param write Writes messages in a way; throws where the template does.
+ * @param budget What the searches for texts count in, where counts bound them.
  * @throws {LostTextError} Where each way loses some.
  * @throws {Error} What the template says of the first way, where it refuses all.
  */
@@ -46,6 +47,7 @@ export function shownConversation(
   usesTools: boolean,
   marks: Marks,
   write: (messages: readonly RenderMessage[], way: Way) => string,
+  budget?: Budget,
 ): string {
   // Of a template that shows nothing of a conversation nothing is expected.
   const said = abilities.known ? saidTexts(messages, marks) : [];
@@ -55,7 +57,7 @@ export function shownConversation(
     try {
       const text = write(messages, way);
       const [first] = reallyLost(
-        lostTexts(said, text),
+        lostTexts(said, text, budget),
         messages,
         marks,
         (others) => write(others, way),

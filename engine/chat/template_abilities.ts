@@ -1,5 +1,6 @@
 import type { Role } from "./conversation.ts";
 import { type KnownEfforts, knownEfforts } from "./effort_words.ts";
+import type { Budget } from "./jinja/budget.ts";
 import type { JinjaTemplate } from "./jinja/template.ts";
 import { NEEDLE, OTHER_NEEDLE, Trial } from "./template_trial.ts";
 import { type OrderAbilities, triedOrder } from "./order_abilities.ts";
@@ -28,12 +29,15 @@ export interface Abilities {
 /**
  * What a template can show, found out by trying: a text that it is given in some form is in what it
  * renders, or not. Where all trials fail, the template is taken to know plain texts and every role.
+ *
+ * @param budget What the trials for a request may take together; absent: each may take as much.
  */
 export function findAbilities(
   template: JinjaTemplate,
   specialTokens: Readonly<Record<string, string>>,
+  budget?: () => Budget,
 ): Abilities {
-  const trial = new Trial(template, specialTokens);
+  const trial = new Trial(template, specialTokens, budget);
   const shows = (texts: readonly string[], ...messages: readonly object[]) =>
     trial.shows(texts, messages);
   const user = (content: unknown) => ({ role: "user", content });

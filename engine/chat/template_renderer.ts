@@ -1,6 +1,7 @@
 import { M40Error } from "../errors.ts";
+import { LoopRenderer } from "./loop_renderer.ts";
 import type { Rendered, RenderJob } from "./render_job.ts";
-import { TEMPLATE_WORKER, TemplateThread } from "./template_thread.ts";
+import { renderedOf, TEMPLATE_WORKER, TemplateThread } from "./template_thread.ts";
 
 interface Waiting {
   readonly job: RenderJob;
@@ -9,10 +10,11 @@ interface Waiting {
 }
 
 /**
- * Renders templates in a thread of its own, one after the other. A template is untrusted code:
+ * Renders templates: short conversations at once, others in a thread, one after the other. A template is untrusted code:
  * one that takes too long or too much loses its thread, and those that wait get another one.
  */
 export class TemplateRenderer {
+  private readonly loop = new LoopRenderer();
   private readonly waiting: Waiting[] = [];
   private thread?: TemplateThread;
   /** The work that goes on, while there is some. */
@@ -31,6 +33,8 @@ export class TemplateRenderer {
   render(job: RenderJob, signal?: AbortSignal): Promise<Rendered> {
     if (this.closed) return Promise.reject(closedError());
     if (signal?.aborted) return Promise.reject(abortError());
+    const made = this.loop.render(job);
+    if (made !== undefined) return renderedOf(made);
     const { promise, resolve, reject } = Promise.withResolvers<Rendered>();
     const one: Waiting = { job, resolve, reject };
     // Started work goes on, for a second at most, without a waiting caller.
@@ -78,7 +82,10 @@ export class TemplateRenderer {
     { job, resolve, reject }: Waiting,
   ): Promise<void> {
     try {
-      resolve(await thread.run(job));
+      const wantsProgram = this.loop.wants(job.template);
+      const rendered = await thread.run(wantsProgram ? { ...job, wantsProgram } : job);
+      if (rendered.program !== undefined) this.loop.learn(job.template, rendered.program);
+      resolve(rendered);
     } catch (error) {
       reject(error);
     }

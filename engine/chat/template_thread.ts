@@ -83,9 +83,7 @@ export class TemplateThread {
     if (this.reason !== undefined) throw this.reason;
     this.worker.postMessage(postedJob(job));
     const late = () => tookTooMuch(`took more than ${TIME_LIMIT_MS} ms`);
-    const reply = await this.next(TIME_LIMIT_MS, CLOCK_LIMIT_MS, late) as RenderReply;
-    if ("text" in reply) return reply;
-    throw failureOf(reply);
+    return renderedOf(await this.next(TIME_LIMIT_MS, CLOCK_LIMIT_MS, late) as RenderReply);
   }
 
   /** Ends the thread, whatever it does. Resolves when it is gone, and its memory with it. */
@@ -125,6 +123,17 @@ export class TemplateThread {
     this.reason ??= reason;
     this.waiting?.reject(reason);
   }
+}
+
+/**
+ * What a template gave.
+ *
+ * @throws {M40Error} "invalid_request" where it did not render.
+ */
+// deno-lint-ignore require-await
+export async function renderedOf(reply: RenderReply): Promise<Rendered> {
+  if ("text" in reply) return reply;
+  throw failureOf(reply);
 }
 
 /** What a template that did not render is answered with. */

@@ -1,4 +1,4 @@
-import { LIMITS, type Limits, TemplateLimitError } from "./jinja/budget.ts";
+import { Budget, LIMITS, type Limits, TemplateLimitError } from "./jinja/budget.ts";
 import type { JinjaTemplate } from "./jinja/template.ts";
 
 /** A text that a template may show or not. */
@@ -18,9 +18,11 @@ export class Trial {
   /** What the template gets where there are no tools: some fail where that is no list. */
   readonly noTools: null | readonly [];
 
+  /** @param budget What all trials of a job may take together; absent: each may take as much. */
   constructor(
     private readonly template: JinjaTemplate,
     private readonly specialTokens: Readonly<Record<string, string>>,
+    private readonly budget?: () => Budget,
   ) {
     const user = [{ role: "user", content: NEEDLE }];
     const needsList = this.render(user, null) === undefined && this.render(user, []) !== undefined;
@@ -50,7 +52,7 @@ export class Trial {
         ...variables,
         messages,
         add_generation_prompt: true,
-      }, { limits: TRIAL_LIMITS });
+      }, { budget: this.budget?.() ?? new Budget(TRIAL_LIMITS) });
     } catch (error) {
       if (error instanceof TemplateLimitError) throw error;
       return undefined;

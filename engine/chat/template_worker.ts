@@ -6,8 +6,12 @@
  */
 import { parentPort } from "node:worker_threads";
 import { jobOf, type PostedJob } from "./posted_job.ts";
-import { reply } from "./render_template.ts";
+import { programOf, reply } from "./render_template.ts";
 
 const port = parentPort!;
-port.on("message", (posted: PostedJob) => port.postMessage(reply(jobOf(posted))));
+port.on("message", (posted: PostedJob) => {
+  const made = reply(jobOf(posted));
+  const program = posted.wantsProgram && "text" in made ? programOf(posted.template) : undefined;
+  port.postMessage(program === undefined ? made : { ...made, program });
+});
 port.postMessage("ready");

@@ -3,10 +3,15 @@ import { TemplateError, typeError, undefinedError, Unsupported, valueError } fro
 import { formatBraces, mappedArgs, type Parts } from "./format_braces.ts";
 import { elementAt, lengthOf, sequenceOf } from "./iterate.ts";
 import { isNumber } from "./numbers.ts";
-import { areEqual, hashOf } from "./operators.ts";
+import { hashOf, isSame } from "./operators.ts";
 import type { Rendering } from "./rendering.ts";
 import { bounds, sliced } from "./slices.ts";
-import { MARKUP_METHODS, STRING_METHODS, UNSUPPORTED_STRING_METHODS } from "./string_methods.ts";
+import {
+  MARKUP_METHODS,
+  STRING_METHODS,
+  UNCOUNTED_STRING_METHODS,
+  UNSUPPORTED_STRING_METHODS,
+} from "./string_methods.ts";
 import {
   type Args,
   Attributed,
@@ -125,7 +130,7 @@ function attributeOf(rendering: Rendering, object: Value, name: string): Value |
     if (name === "start" || name === "stop" || name === "step") return object[name];
     return sequenceMethod(rendering, object, name);
   }
-  if (isNumber(object)) return numberAttribute(object, name);
+  if (isNumber(object)) return numberAttribute(rendering, object, name);
   if (object instanceof Attributed) return object.attribute(name);
 }
 
@@ -145,7 +150,7 @@ function stringMethod(
     (self instanceof Markup ? MARKUP_METHODS.get(name) : undefined);
   if (found !== undefined) {
     return new Func(name, (args) => {
-      rendering.budget.step();
+      rendering.builtin(!UNCOUNTED_STRING_METHODS.has(name), self, args);
       return found(rendering, textOf(self), args, self);
     });
   }
@@ -154,10 +159,14 @@ function stringMethod(
     item: (value, key) => item(rendering, value, key),
   };
   if (name === "format") {
-    return new Func(name, (args) => formatBraces(rendering, self, args, parts));
+    return new Func(name, (args) => {
+      rendering.budget.uncounted();
+      return formatBraces(rendering, self, args, parts);
+    });
   }
   if (name === "format_map") {
     return new Func(name, (args) => {
+      rendering.budget.uncounted();
       const [mapping] = bind(name, args, ["mapping"], 1);
       if (!(mapping instanceof Dict)) throw typeError("format_map wants a mapping");
       return formatBraces(rendering, self, mappedArgs(mapping.entries()), parts);
@@ -195,7 +204,7 @@ function sequenceMethod(
 ): Value | undefined {
   const places = (wanted: Value) => {
     const items = sequenceOf(rendering, sequence)!;
-    return items.flatMap((one, i) => one === wanted || areEqual(rendering, one, wanted) ? [i] : []);
+    return items.flatMap((one, i) => isSame(rendering, one, wanted) ? [i] : []);
   };
   switch (name) {
     case "count":
@@ -212,7 +221,7 @@ function sequenceMethod(
   }
 }
 
-function numberAttribute(number: Value, name: string): Value | undefined {
+function numberAttribute(rendering: Rendering, number: Value, name: string): Value | undefined {
   const isFloat = number instanceof Float;
   const whole = typeof number === "boolean" ? Number(number) : number;
   switch (name) {
@@ -232,6 +241,7 @@ function numberAttribute(number: Value, name: string): Value | undefined {
     case "bit_length":
     case "bit_count": {
       if (!isInteger(whole)) return undefined;
+      rendering.budget.uncounted();
       const bits = BigInt(whole).toString(2).replace("-", "");
       const length = bits === "0" ? 0 : bits.length;
       return method(name, () => name === "bit_length" ? length : bits.replaceAll("0", "").length);
@@ -287,6 +297,7 @@ function sliceText(
 ): Value {
   const { marks } = rendering;
   const text = textOf(value);
+  rendering.budget.scan(text.length);
   if (step === 1) {
     const [from, to] = bounds(marks.length(text), start, stop);
     return rendering.like(value, marks.slice(text, from, to));

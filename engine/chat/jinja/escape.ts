@@ -12,6 +12,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 
 /** A text with what has a meaning in HTML escaped. */
 export function escapeText(rendering: Rendering, text: string): string {
+  rendering.budget.scan(text.length);
   if (!/[&<>"']/.test(text)) return text;
   rendering.budget.allow(5 * text.length);
   return text.replace(/[&<>"']/g, (character) => ESCAPES[character]);

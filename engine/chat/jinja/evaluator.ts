@@ -107,6 +107,7 @@ export class Evaluator {
   }
 
   private variable(name: string, scope: Scope): Value {
+    this.rendering.budget.scan(scope.level);
     const value = scope.get(name);
     return value === undefined ? new Undefined(`"${name}" is not defined`) : value;
   }
@@ -133,7 +134,7 @@ export class Evaluator {
     let text = "";
     for (const part of parts) {
       text += display(rendering, this.evaluate(part, scope));
-      rendering.budget.allow(text.length);
+      rendering.budget.grow(text.length, 0);
     }
     return rendering.string(text);
   }

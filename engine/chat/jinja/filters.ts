@@ -43,6 +43,9 @@ function wholeOf(value: number | undefined): Value | undefined {
   return value === undefined || !Number.isFinite(value) ? undefined : truncated(value);
 }
 
+/** Characters of a number that takes no long time to read. */
+const SHORT_NUMERAL = 64;
+
 function int(rendering: Rendering, value: Value, args: Args): Value {
   const [fallback = 0, base] = bind("int", args, ["default", "base"]);
   if (value instanceof Undefined) throw undefinedError(value);
@@ -52,6 +55,7 @@ function int(rendering: Rendering, value: Value, args: Args): Value {
   }
   if (isNumber(value)) return integerOf(value);
   if (!isString(value)) return fallback;
+  if (textOf(value).length > SHORT_NUMERAL || base !== undefined) rendering.budget.uncounted();
   const text = numeral(rendering, value);
   let found: Value | undefined;
   try {
@@ -210,6 +214,15 @@ const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ["filesizeformat", filesizeformat],
 ]);
 
+/** Filters that may take longer than any count of them says. */
+const UNCOUNTED = new Set([
+  ...["batch", "filesizeformat", "forceescape", "format", "groupby", "pprint", "round"],
+  ...["slice", "striptags", "urlencode", "wordcount", "wordwrap", "xmlattr"],
+]);
+
+/** The names of all filters. */
+export const knownFilters = (): string[] => [...FILTERS.keys()];
+
 /** Why a filter cannot be used; undefined where it can. */
 export function filterProblem(name: string): string | undefined {
   if (FILTERS.has(name)) return undefined;
@@ -225,6 +238,6 @@ export function filterProblem(name: string): string | undefined {
 export function applyFilter(rendering: Rendering, name: string, value: Value, args: Args): Value {
   const filter = FILTERS.get(name);
   if (filter === undefined) throw new TemplateError("other", filterProblem(name)!);
-  rendering.budget.step();
+  rendering.builtin(!UNCOUNTED.has(name), value, args);
   return filter(rendering, value, args);
 }

@@ -3,13 +3,19 @@ import { Cycler, Joiner } from "./cycler.ts";
 import { overflowError, TemplateRefusal, typeError, valueError } from "./errors.ts";
 import { iterate } from "./iterate.ts";
 import { hashOf } from "./operators.ts";
-import type { Rendering } from "./rendering.ts";
+import { ELEMENT, type Rendering } from "./rendering.ts";
 import { formatTime } from "./strftime.ts";
 import { type Args, Dict, Func, Namespace, Range, typeName, type Value } from "./values.ts";
 import { display } from "./write.ts";
 
 /** Elements of a range, as the sandbox of `transformers` has it. */
 const LONGEST_RANGE = 100_000;
+
+/** Characters that a new mapping counts as. */
+const NEW_MAPPING = 128;
+
+/** Characters that one of a date's format counts as. */
+const DATE_CHARACTER = 40;
 
 function range({ positional, named }: Args): Value {
   if (named.size > 0 || positional.length < 1 || positional.length > 3) {
@@ -32,9 +38,11 @@ function range({ positional, named }: Args): Value {
 /** The mapping that `dict` and `namespace` are made from. */
 function mapping(rendering: Rendering, { positional, named }: Args): Dict {
   if (positional.length > 1) throw typeError("dict wants one mapping or list of pairs");
+  rendering.budget.scan(NEW_MAPPING);
   const dict = new Dict();
   const [source] = positional;
   if (source instanceof Dict) {
+    rendering.budget.scan(ELEMENT * source.size);
     for (const [hash, key] of source.hashes()) dict.set(hash, key, source.get(hash)!);
   } else if (source !== undefined) {
     for (const pair of iterate(rendering, source)) {
@@ -73,6 +81,7 @@ export function globals(rendering: Rendering): Map<string, Value> {
     strftime_now: (args) => {
       const [format] = bind("strftime_now", args, ["format"], 1);
       const plain = rendering.marks.plain(string(format, "strftime_now")).slice(0, 1000);
+      rendering.budget.scan(DATE_CHARACTER * plain.length);
       return rendering.string(formatTime(rendering.now, plain));
     },
   };

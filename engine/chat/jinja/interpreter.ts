@@ -8,7 +8,7 @@ import { LoopContext } from "./loop_context.ts";
 import { Macro } from "./macro.ts";
 import type { Expression, FilterNode, ForNode, MacroNode, Statement, Target } from "./nodes.ts";
 import type { Program } from "./parse.ts";
-import type { Rendering } from "./rendering.ts";
+import { ELEMENT, type Rendering } from "./rendering.ts";
 import { Scope } from "./scope.ts";
 import {
   Args,
@@ -68,7 +68,9 @@ export class Interpreter extends Evaluator {
 
   /** A scope for statements. */
   private scopeOf(statements: readonly Statement[], parent: Scope): Scope {
-    return new Scope(parent, this.program.hidden.get(statements));
+    const hidden = this.program.hidden.get(statements);
+    if (hidden !== undefined) this.rendering.budget.scan(ELEMENT * hidden.length);
+    return new Scope(parent, hidden);
   }
 
   private set(scope: Scope, name: string, value: Value): void {
@@ -177,6 +179,7 @@ export class Interpreter extends Evaluator {
 
   private macro(node: MacroNode, scope: Scope): Macro {
     return new Macro(node, (values) => {
+      this.rendering.budget.scan(ELEMENT * values.size);
       const inner = this.scopeOf(node.body, scope);
       for (const [name, value] of values) {
         const missing = () => new Undefined(`the parameter "${name}" was not given`);

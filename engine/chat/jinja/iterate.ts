@@ -4,7 +4,6 @@ import {
   Dict,
   DictView,
   isString,
-  Markup,
   Once,
   Range,
   textOf,
@@ -84,8 +83,11 @@ export function pairsOf(rendering: Rendering, dict: Dict): Value[] {
 
 /** How many elements a value has, as Python's `len` counts. */
 export function lengthOf(rendering: Rendering, value: Value): number {
-  if (typeof value === "string") return rendering.marks.length(value);
-  if (value instanceof Markup) return rendering.marks.length(value.text);
+  if (isString(value)) {
+    const text = textOf(value);
+    rendering.budget.scan(text.length);
+    return rendering.marks.length(text);
+  }
   if (Array.isArray(value) || value instanceof Range) return value.length;
   if (value instanceof Dict) return value.size;
   if (value instanceof Tuple) return value.items.length;
@@ -112,8 +114,9 @@ function findElement(rendering: Rendering, value: Value, place: number): Value |
     return from >= 0 && from < value.length ? value.at(from) : undefined;
   }
   if (isString(value)) {
-    const { marks } = rendering;
+    const { marks, budget } = rendering;
     const text = textOf(value);
+    budget.scan(text.length);
     const from = place < 0 ? place + marks.length(text) : place;
     const character = from < 0 ? "" : marks.slice(text, from, from + 1);
     return character === "" ? undefined : rendering.like(value, character);

@@ -116,11 +116,25 @@ export class Marks {
       }
       return;
     }
-    const between = escapeRegExp(this.mark) + "*";
-    const pattern = new RegExp(Array.from(plainWanted, escapeRegExp).join(between), "g");
-    for (const match of text.matchAll(pattern)) {
-      yield [match.index, match.index + match[0].length];
+    const first = plainWanted[0];
+    for (let start = text.indexOf(first); start >= 0;) {
+      const end = this.endOf(text, start, plainWanted);
+      if (end > 0) yield [start, end];
+      start = text.indexOf(first, Math.max(end, start + 1));
     }
+  }
+
+  /** Where a text ends that stands at a place, marks between its characters left out; 0 where it stands not there. */
+  private endOf(text: string, start: number, wanted: string): number {
+    const mark = this.mark.charCodeAt(0);
+    let at = start + 1;
+    for (let i = 1; i < wanted.length; i++) {
+      const code = wanted.charCodeAt(i);
+      // No mark stands between the halves of a character.
+      if ((code & 0xfc00) !== 0xdc00) { while (text.charCodeAt(at) === mark) at++; }
+      if (text.charCodeAt(at++) !== code) return 0;
+    }
+    return at;
   }
 
   /**
@@ -161,8 +175,4 @@ export class Marks {
 function isHighSurrogate(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return code >= 0xd800 && code < 0xdc00 && at + 1 < text.length;
-}
-
-function escapeRegExp(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\\/-]/g, "\\$&");
 }

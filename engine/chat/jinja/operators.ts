@@ -3,7 +3,7 @@ import { escapeText } from "./escape.ts";
 import { formatPercent } from "./format_percent.ts";
 import { iterate } from "./iterate.ts";
 import { calculate, compareNumbers, integerOf, isNumber } from "./numbers.ts";
-import type { Rendering } from "./rendering.ts";
+import { ELEMENT, type Rendering } from "./rendering.ts";
 import {
   Dict,
   DictView,
@@ -26,16 +26,20 @@ import {
  * @throws {TemplateError} For lists and mappings.
  */
 export function hashOf(rendering: Rendering, value: Value): Hash {
-  if (typeof value === "string") return rendering.marks.plain(value);
+  if (isString(value)) {
+    const text = textOf(value);
+    rendering.budget.scan(text.length);
+    return rendering.marks.plain(text);
+  }
   if (typeof value === "boolean") return Number(value);
   if (value === null || typeof value !== "object") return value;
-  if (value instanceof Markup) return rendering.marks.plain(value.text);
   if (value instanceof Float) {
     const { value: number } = value;
     return Number.isInteger(number) && !Number.isSafeInteger(number) ? BigInt(number) : number + 0;
   }
   if (value instanceof Undefined) return Undefined;
   if (value instanceof Tuple) {
+    rendering.budget.scan(ELEMENT * value.items.length);
     const parts = value.items.map((item) => {
       const hash = hashOf(rendering, item);
       if (typeof hash === "object" && hash !== null) throw typeError("a tuple of things is no key");
@@ -64,6 +68,7 @@ function compareEqual(rendering: Rendering, a: Value, b: Value): boolean {
     if (!isString(b)) return false;
     const { marks } = rendering;
     const [s, t] = [textOf(a), textOf(b)];
+    rendering.budget.scan(s.length + t.length);
     return s === t || marks.plain(s) === marks.plain(t);
   }
   if (isNumber(a)) return isNumber(b) && compareNumbers(a, b) === 0;
@@ -92,7 +97,13 @@ function compareEqual(rendering: Rendering, a: Value, b: Value): boolean {
 
 function equalItems(rendering: Rendering, a: readonly Value[], b: readonly Value[]): boolean {
   return a.length === b.length &&
-    a.every((item, i) => item === b[i] || areEqual(rendering, item, b[i]));
+    a.every((item, i) => isSame(rendering, item, b[i]));
+}
+
+/** Whether two elements are one and the same, or equal. */
+export function isSame(rendering: Rendering, a: Value, b: Value): boolean {
+  if (typeof a === "string") rendering.budget.scan(a.length);
+  return a === b || areEqual(rendering, a, b);
 }
 
 /** Below 0 where `a` comes first, above 0 where `b` does; NaN where neither does. */
@@ -106,8 +117,10 @@ export function compare(rendering: Rendering, a: Value, b: Value): number {
 function compareOrder(rendering: Rendering, a: Value, b: Value): number {
   if (isNumber(a) && isNumber(b)) return compareNumbers(a, b);
   if (isString(a) && isString(b)) {
-    const { marks } = rendering;
-    return compareTexts(marks.plain(textOf(a)), marks.plain(textOf(b)));
+    const { marks, budget } = rendering;
+    const [s, t] = [textOf(a), textOf(b)];
+    budget.scan(s.length + t.length);
+    return compareTexts(marks.plain(s), marks.plain(t));
   }
   if (Array.isArray(a) && Array.isArray(b)) return compareItems(rendering, a, b);
   if (a instanceof Tuple && b instanceof Tuple) return compareItems(rendering, a.items, b.items);
@@ -129,7 +142,7 @@ export function compareTexts(a: string, b: string): number {
 
 function compareItems(rendering: Rendering, a: readonly Value[], b: readonly Value[]): number {
   for (let i = 0; i < Math.min(a.length, b.length); i++) {
-    if (a[i] === b[i] || areEqual(rendering, a[i], b[i])) continue;
+    if (isSame(rendering, a[i], b[i])) continue;
     return compare(rendering, a[i], b[i]);
   }
   return a.length - b.length;
@@ -140,7 +153,9 @@ export function contains(rendering: Rendering, container: Value, item: Value): b
   const { marks } = rendering;
   if (isString(container)) {
     if (!isString(item)) throw typeError(`a string has no ${typeName(item)} in it`);
-    return marks.plain(textOf(container)).includes(marks.plain(textOf(item)));
+    const [text, wanted] = [textOf(container), textOf(item)];
+    rendering.budget.search(text, wanted);
+    return marks.plain(text).includes(marks.plain(wanted));
   }
   if (container instanceof Dict) return container.has(hashOf(rendering, item));
   if (container instanceof DictView && container.kind === "keys") {
@@ -153,7 +168,7 @@ export function contains(rendering: Rendering, container: Value, item: Value): b
     return Number.isInteger(place) && place >= 0 && place < container.length;
   }
   for (const one of iterate(rendering, container)) {
-    if (one === item || areEqual(rendering, one, item)) return true;
+    if (isSame(rendering, one, item)) return true;
   }
   return false;
 }
@@ -185,7 +200,11 @@ export function holds(rendering: Rendering, operator: string, a: Value, b: Value
  * @throws {TemplateError} Where Python would.
  */
 export function operate(rendering: Rendering, operator: string, a: Value, b: Value): Value {
-  if (isNumber(a) && isNumber(b)) return calculate(operator, a, b);
+  if (isNumber(a) && isNumber(b)) {
+    const isLong = typeof a === "bigint" || typeof b === "bigint" || operator === "**";
+    if (isLong) rendering.budget.uncounted();
+    return calculate(operator, a, b);
+  }
   switch (operator) {
     case "+": {
       const sum = add(rendering, a, b);
@@ -201,8 +220,9 @@ export function operate(rendering: Rendering, operator: string, a: Value, b: Val
       }
       break;
     case "%":
-      if (isString(a)) return formatPercent(rendering, a, b);
-      break;
+      if (!isString(a)) break;
+      rendering.budget.uncounted();
+      return formatPercent(rendering, a, b);
     case "-":
       if (a instanceof DictView || b instanceof DictView) {
         throw typeError("differences of dict views are not supported here");

@@ -1,10 +1,28 @@
 import type { Budget } from "./budget.ts";
 import type { Marks } from "./marks.ts";
-import { Markup, Tuple, type Value } from "./values.ts";
+import { type Args, Dict, isString, Markup, Range, textOf, Tuple, type Value } from "./values.ts";
+
+/** Characters that going over an element of a list, or an entry of a mapping, counts as. */
+export const ELEMENT = 8;
 
 /** What goes along with one rendering: what it may still take, and how its texts are marked. */
 export class Rendering {
   constructor(readonly budget: Budget, readonly marks: Marks, readonly now: Date) {}
+
+  /**
+   * Counts a filter, a test or a method, before it looks at what it is given.
+   *
+   * @param isCounted Whether its work is in proportion to that, or counts itself as it goes on.
+   */
+  builtin(isCounted: boolean, value: Value, { positional, named }: Args): void {
+    const { budget } = this;
+    budget.step();
+    if (!budget.scans) return;
+    if (!isCounted) budget.uncounted();
+    budget.scan(sizeOf(value));
+    for (const one of positional) budget.scan(sizeOf(one));
+    for (const one of named.values()) budget.scan(sizeOf(one));
+  }
 
   /** A new string, counted. Code that makes a long one asks {@link Budget.allow} before. */
   string(text: string): string {
@@ -28,4 +46,12 @@ export class Rendering {
     this.budget.list(items.length);
     return new Tuple(items);
   }
+}
+
+/** Characters of a value; an element counts as several. What is inside of elements counts where it is looked at. */
+function sizeOf(value: Value): number {
+  if (isString(value)) return textOf(value).length;
+  if (Array.isArray(value) || value instanceof Range) return ELEMENT * value.length;
+  if (value instanceof Tuple) return ELEMENT * value.items.length;
+  return value instanceof Dict ? ELEMENT * value.size : 0;
 }

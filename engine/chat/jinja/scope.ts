@@ -6,9 +6,12 @@ const HIDDEN = Symbol("hidden");
 /** The variables of a part of a template; those around it can be seen. */
 export class Scope {
   private readonly variables = new Map<string, Value | typeof HIDDEN>();
+  /** How many are around it. */
+  readonly level: number;
 
   /** @param hidden Names that are not looked for around it. */
   constructor(private readonly parent?: Scope, hidden: readonly string[] = []) {
+    this.level = parent === undefined ? 0 : parent.level + 1;
     for (const name of hidden) this.variables.set(name, HIDDEN);
   }
 

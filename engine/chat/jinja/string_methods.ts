@@ -4,7 +4,7 @@ import { escapeText, stripTags, unescapeText } from "./escape.ts";
 import { iterate } from "./iterate.ts";
 import { capitalize, caseFold, isTitle, LOWER, swapCase, titleCase, UPPER } from "./letters.ts";
 import { isSpace } from "./marks.ts";
-import type { Rendering } from "./rendering.ts";
+import { ELEMENT, type Rendering } from "./rendering.ts";
 import { bounds } from "./slices.ts";
 import {
   joinTexts,
@@ -23,6 +23,7 @@ type Method = (rendering: Rendering, text: string, args: Args, self: string | Ma
 function changing(change: (text: string) => string): Method {
   return (rendering, text, args, self) => {
     bind("a method of strings", args, []);
+    rendering.budget.scan(ELEMENT * text.length);
     // A character can become three, such as ﬃ.
     rendering.budget.allow(3 * text.length);
     return rendering.like(self, rendering.marks.remark(change(text)));
@@ -109,6 +110,7 @@ function finding(name: string, fromRight: boolean, missing: boolean): Method {
     const [sub, start, end] = bind(name, args, ["sub", "start", "end"], 1);
     const wanted = marks.plain(string(sub, name));
     const part = searched(rendering, text, start, end, name);
+    rendering.budget.search(text, wanted);
     const at = part === undefined
       ? -1
       : fromRight
@@ -126,6 +128,7 @@ function count(rendering: Rendering, text: string, args: Args): Value {
   if (part === undefined) return 0;
   if (wanted === "") return rendering.marks.length(part[0]) + 1;
   let found = 0;
+  rendering.budget.search(text, wanted);
   for (const _ of rendering.marks.find(part[0], wanted)) {
     rendering.budget.step();
     found++;
@@ -169,6 +172,7 @@ function removing(name: string, fromEnd: boolean): Method {
     if (!(fromEnd ? plain.endsWith(wanted) : plain.startsWith(wanted))) {
       return rendering.like(self, text);
     }
+    rendering.budget.scan(ELEMENT * text.length);
     const characters = marks.characters(text);
     const length = marks.length(wanted);
     const left = fromEnd
@@ -207,6 +211,7 @@ function join(rendering: Rendering, text: string, args: Args, self: string | Mar
 function expandTabs(rendering: Rendering, text: string, args: Args, self: string | Markup): Value {
   const [given] = bind("expandtabs", args, ["tabsize"]);
   const size = Math.max(0, integer(given, 8, "expandtabs"));
+  rendering.budget.scan(ELEMENT * text.length);
   let column = 0;
   let length = 0;
   const pieces = rendering.marks.characters(text).map((character) => {
@@ -301,6 +306,9 @@ export const MARKUP_METHODS: ReadonlyMap<string, Method> = new Map<string, Metho
     return rendering.string(unescapeText(text));
   }],
 ]);
+
+/** Methods that may take longer than any count of them says. */
+export const UNCOUNTED_STRING_METHODS: ReadonlySet<string> = new Set(["striptags", "unescape"]);
 
 /** Methods of strings that are not here. */
 export const UNSUPPORTED_STRING_METHODS = ["encode", "maketrans", "translate"];

@@ -10,19 +10,19 @@ export interface RenderOptions {
   /** The mark of texts that must not become control tokens; see `marks.ts`. */
   readonly mark?: string;
   readonly limits?: Limits;
+  /** What several renderings may take together, in place of limits of each. */
+  readonly budget?: Budget;
   /** What `strftime_now` returns; default: the present. */
   readonly now?: Date;
 }
 
 /** A template of Jinja, parsed. */
 export class JinjaTemplate {
-  private readonly program: Program;
-
-  /** @throws {Error} For a template that cannot be parsed. */
-  constructor(readonly source: string) {
-    this.program = parseTemplate(source);
-    checkNames(this.program.statements);
-  }
+  /**
+   * @param program What its source was parsed to, where that is known.
+   * @throws {Error} For a template that cannot be parsed.
+   */
+  constructor(readonly source: string, readonly program: Program = checked(source)) {}
 
   /**
    * The text that comes of it.
@@ -32,8 +32,15 @@ export class JinjaTemplate {
    * @throws {Error} Where it fails.
    */
   render(variables: Readonly<Record<string, unknown>>, options: RenderOptions = {}): string {
-    const { mark = "", limits, now = new Date() } = options;
-    const rendering = new Rendering(new Budget(limits), new Marks(mark), now);
+    const { mark = "", limits, budget = new Budget(limits), now = new Date() } = options;
+    budget.begin();
+    const rendering = new Rendering(budget, new Marks(mark), now);
     return new Interpreter(rendering, this.program).render(variables);
   }
+}
+
+function checked(source: string): Program {
+  const program = parseTemplate(source);
+  checkNames(program.statements);
+  return program;
 }

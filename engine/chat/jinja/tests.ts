@@ -104,6 +104,9 @@ const COMPARING: ReadonlyMap<string, Test> = new Map<string, Test>([
   ["<=", comparing("<=")],
 ]);
 
+/** The names of all tests. */
+export const knownTests = (): string[] => [...PLAIN.keys(), ...COMPARING.keys()];
+
 /** Whether there is a test of that name. */
 export const isTest = (name: string): boolean => PLAIN.has(name) || COMPARING.has(name);
 
@@ -113,7 +116,7 @@ export const isTest = (name: string): boolean => PLAIN.has(name) || COMPARING.ha
  * @throws {Error} Where there is no test of that name.
  */
 export function passes(rendering: Rendering, name: string, value: Value, args: Args): boolean {
-  rendering.budget.step();
+  rendering.builtin(true, value, args);
   const plain = PLAIN.get(name);
   if (plain !== undefined) {
     bind(name, args, []);

@@ -1,6 +1,6 @@
 import { typeError, valueError } from "./errors.ts";
 import { isSpace } from "./marks.ts";
-import type { Rendering } from "./rendering.ts";
+import { ELEMENT, type Rendering } from "./rendering.ts";
 import { isString, textOf, Tuple, typeName, type Value } from "./values.ts";
 
 /** The text with occurrences of another one replaced, at most `most` of them (-1: all). */
@@ -13,6 +13,7 @@ export function replaceText(
 ): string {
   const { marks, budget } = rendering;
   if (marks.plain(wanted) === "") return insertBetween(rendering, text, by, most);
+  budget.search(text, wanted);
   const pieces: string[] = [];
   let from = 0;
   let length = text.length;
@@ -29,6 +30,7 @@ export function replaceText(
 
 /** Python puts the other text before every character and at the end, where an empty one is replaced. */
 function insertBetween(rendering: Rendering, text: string, by: string, most: number): string {
+  rendering.budget.scan(ELEMENT * text.length);
   const characters = rendering.marks.characters(text);
   const count = most < 0 ? characters.length + 1 : Math.min(most, characters.length + 1);
   rendering.budget.list(characters.length);
@@ -49,6 +51,7 @@ export function splitText(
   fromRight = false,
 ): string[] {
   if (rendering.marks.plain(separator) === "") throw valueError("an empty text separates nothing");
+  rendering.budget.search(text, separator);
   let places: [number, number][] = [];
   for (const place of rendering.marks.find(text, separator)) {
     rendering.budget.step();
@@ -76,6 +79,7 @@ export function splitWords(
   let rest = strip(text);
   while (rest !== "" && (most < 0 || words.length < most)) {
     budget.step();
+    budget.scan(rest.length);
     let at = fromRight ? rest.length : 0;
     if (fromRight) { while (at > 0 && !isSpace(rest[at - 1])) at--; }
     else while (at < rest.length && !isSpace(rest[at])) at++;

@@ -2,7 +2,7 @@ import { typeError, Unsupported, valueError } from "./errors.ts";
 import { floatText } from "./float_text.ts";
 import { iterate } from "./iterate.ts";
 import { integerText } from "./numbers.ts";
-import type { Rendering } from "./rendering.ts";
+import { ELEMENT, type Rendering } from "./rendering.ts";
 import {
   Attributed,
   Dict,
@@ -87,6 +87,7 @@ class Writer {
   private value(value: Value, level: number): void {
     if (level > MOST_LEVELS) throw valueError(`a value is nested more than ${MOST_LEVELS} deep`);
     const inner = (item: Value) => this.value(item, level + 1);
+    if (isString(value)) this.rendering.budget.scan(textOf(value).length);
     if (typeof value === "string") return this.put(this.quote(value));
     if (Array.isArray(value)) return this.items("[", value, "]", level, inner);
     if (value instanceof Dict) return this.mapping(value, level);
@@ -122,6 +123,7 @@ class Writer {
   }
 
   private mapping(dict: Dict, level: number): void {
+    this.rendering.budget.scan(ELEMENT * dict.size);
     let entries = [...dict.entries()];
     const { json } = this;
     const order = json?.order;
@@ -153,6 +155,7 @@ class Writer {
     const indent = this.json?.indent;
     const separator = this.json?.itemSeparator ?? ", ";
     const breaks = indent !== undefined && items.length > 0;
+    if (breaks) this.rendering.budget.allow(indent.length * (level + 1));
     const line = (depth: number) => breaks ? "\n" + indent.repeat(depth) : "";
     this.put(open + line(level + 1));
     items.forEach((item, i) => {
