@@ -16,15 +16,27 @@ export const NOTHING: RenderMessage = { role: "user", content: "" };
 /** What an assistant says between a result and its user, where a template wants it to say something. */
 const ACKNOWLEDGED: RenderMessage = { role: "assistant", content: "Done." };
 
-/** Messages as a template can show them. */
+/**
+ * Messages as a template can show them.
+ *
+ * @param usesTools Whether there may be calls among them.
+ */
 export function arrangeMessages(
   messages: readonly RenderMessage[],
   abilities: Pick<Abilities, "developer" | "order" | "tools">,
+  usesTools: boolean,
 ): RenderMessage[] {
-  const { order, tools, developer } = abilities;
-  const named = developer ? messages : messages.map(asSystem);
-  const system = withSystemInPlace(named, order);
-  return inTurn(splitCalls(system, order, () => tools.severalCalls), order);
+  const { order } = abilities;
+  let hasSystem = false;
+  let hasDeveloper = false;
+  for (const { role } of messages) {
+    if (role === "system") hasSystem = true;
+    else if (role === "developer") hasDeveloper = true;
+  }
+  if (hasDeveloper && !abilities.developer) messages = messages.map(asSystem);
+  if (hasSystem || hasDeveloper) messages = withSystemInPlace(messages, order);
+  if (usesTools) messages = splitCalls(messages, order, () => abilities.tools.severalCalls);
+  return inTurn(messages, order);
 }
 
 function asSystem(message: RenderMessage): RenderMessage {

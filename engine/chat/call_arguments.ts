@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonLimits, parseWhole } from "../json/mod.ts";
+import type { Turns } from "../turns.ts";
 import type { ChatMessage, ToolCall } from "./conversation.ts";
 
 /** The key by which arguments that are no JSON object are shown to a template that wants an object. */
@@ -42,13 +43,15 @@ function unreadable(text: string): CallArguments {
  * Messages without the calls that were cut: whose arguments are no JSON object, and that no result answers before the
  * assistant speaks again. Clients keep such a call, and send it with every request from there on.
  *
- * @param turn Awaited before the arguments of a call are read: they may be long.
+ * @param turns Others have theirs before the arguments of a call are read: they may be long.
  */
 export async function withoutCutCalls(
   messages: readonly ChatMessage[],
-  turn: () => Promise<void>,
+  turns: Pick<Turns, "next">,
 ): Promise<readonly ChatMessage[]> {
-  if (!messages.some(({ toolCalls = [] }) => toolCalls.length > 0)) return messages;
+  let calls = 0;
+  for (const { toolCalls } of messages) calls += toolCalls?.length ?? 0;
+  if (calls === 0) return messages;
   let answered = new Set<string | undefined>();
   const kept: ChatMessage[] = [];
   for (const message of messages.toReversed()) {
@@ -63,7 +66,7 @@ export async function withoutCutCalls(
     const whole: ToolCall[] = [];
     for (const call of toolCalls) {
       if (!results.has(call.id)) {
-        await turn();
+        await turns.next();
         if (!callArguments(call.arguments).readable) continue;
       }
       whole.push(call);

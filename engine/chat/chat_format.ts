@@ -6,8 +6,7 @@ import type { ChatPrompt } from "./chat_prompt.ts";
 import type { ChatMessage, ChatRequest } from "./conversation.ts";
 import { Protection, tokenStarts } from "./protection.ts";
 import { formatOf } from "./output_formats.ts";
-import type { Rendered, RenderJob } from "./render_job.ts";
-import { remembered } from "./template_abilities.ts";
+import type { Rendered, RenderMessage } from "./render_job.ts";
 import type { TemplateFile } from "./template_file.ts";
 import { TemplateRenderer } from "./template_renderer.ts";
 import { likelyFormats, TOOL_FORMATS } from "./tools/formats.ts";
@@ -30,6 +29,14 @@ export interface ChatTemplates {
   readonly specialTokens: Readonly<Record<string, string>>;
 }
 
+/** What every conversation begins with. */
+export interface DefaultStart {
+  /** The system message of conversations without one. */
+  readonly system?: string;
+  /** What stands behind it. */
+  readonly messages?: readonly ChatMessage[];
+}
+
 /** A conversation of at least that many messages is checked in an event loop turn of its own. */
 const MANY_MESSAGES = 256;
 
@@ -48,20 +55,17 @@ export class ChatFormat {
   private readonly likely = new Map<string, readonly string[]>();
   /** Found when the first prompt is made: it takes a look at every token. */
   private tokenStarts?: RegExp;
+  /** Puts what every conversation begins with in front of one; absent: there is none. */
+  private readonly withStart?: (given: readonly ChatMessage[]) => readonly ChatMessage[];
 
-  /**
-   * @param contextTokens Tokens that a prompt may have at most.
-   * @param defaultStart The system message of conversations without one, and what each goes on with.
-   */
+  /** @param contextTokens Tokens that a prompt may have at most. */
   constructor(
     private readonly tokenizer: Tokenizer,
     private readonly templates: ChatTemplates,
     private readonly contextTokens = Infinity,
-    private readonly defaultStart: {
-      readonly system?: string;
-      readonly messages?: readonly ChatMessage[];
-    } = {},
+    defaultStart: DefaultStart = {},
   ) {
+    this.withStart = startOf(defaultStart);
     this.longestToken = new LongestToken(tokenizer);
     this.source = templates.source;
   }
@@ -92,24 +96,26 @@ export class ChatFormat {
     // Long conversations are gone through several times: others have their turn in between.
     if (request.messages.length >= MANY_MESSAGES) await othersTurn();
     const turns = new Turns();
-    const turn = () => turns.next();
-    request = { ...request, messages: await withoutCutCalls(request.messages, turn) };
-    await checkRequest(request, turn);
-    await turns.next();
-    request = { ...request, messages: this.withDefaultStart(request.messages) };
-    const { messages, continueFinal = false } = request;
+    request = { ...request, messages: await withoutCutCalls(request.messages, turns) };
+    await checkRequest(request, turns);
+    if (this.withStart) request = { ...request, messages: this.withStart(request.messages) };
+    const { messages, continueFinal = false, reasoningEffort, templateVariables } = request;
     const template = await this.templateFor(request);
     this.tokenStarts ??= tokenStarts(this.tokenizer);
+    let toolFormats = this.likely.get(template);
+    if (toolFormats === undefined) {
+      toolFormats = likelyFormats(template, this.tokenizer).map(({ name }) => name);
+      this.likely.set(template, toolFormats);
+    }
     const protection = new Protection(this.tokenizer, this.tokenStarts, request, template);
     const { mark, endMark, size } = protection;
-    const offered = request.toolChoice === "none" ? [] : request.tools ?? [];
-    const shown: ReturnType<Protection["message"]>[] = [];
+    const shown: RenderMessage[] = [];
     for (const message of messages) {
       await turns.next();
       shown.push(protection.message(message));
     }
     const tools: ShownTool[] = [];
-    for (const tool of offered) {
+    for (const tool of request.toolChoice === "none" ? [] : request.tools ?? []) {
       await turns.next();
       tools.push(protection.value(shownTool(tool)) as ShownTool);
     }
@@ -118,11 +124,15 @@ export class ChatFormat {
       template,
       messages: shown,
       tools: tools.length === 0 ? undefined : tools,
-      toolFormats: this.likelyFormats(template),
+      toolFormats,
       continueFinal,
       specialTokens: this.templates.specialTokens,
-      effort: effortOf(request, protection),
-      variables: protection.value(request.templateVariables ?? {}) as Record<string, unknown>,
+      effort: reasoningEffort === undefined
+        ? undefined
+        : { word: reasoningEffort, marked: protection.text(reasoningEffort) },
+      variables: templateVariables === undefined
+        ? {}
+        : protection.value(templateVariables) as Record<string, unknown>,
       mark,
       endMark,
       size,
@@ -130,25 +140,15 @@ export class ChatFormat {
     }, signal);
     const { text: marked, abilities } = rendered;
     const text = marked.replaceAll(mark, "");
-    this.checkLength(text);
-    const tokens = await this.encode(marked, mark, signal);
+    const tokens = await this.encode(text, marked, mark, signal);
     const unfinished = continueFinal ? messages.at(-1) : undefined;
     return {
       text,
       tokens,
       format: formatOf(this.tokenizer, { template, text, tokens, unfinished }),
-      tools: toolUse(request, rendered),
+      tools: rendered.toolFormat === undefined ? undefined : toolUse(request, rendered),
       ...(abilities === undefined ? {} : { abilities }),
     };
-  }
-
-  /** The names of the formats of calls whose words are in a template. */
-  private likelyFormats(template: string): readonly string[] {
-    return remembered(
-      this.likely,
-      template,
-      () => likelyFormats(template, this.tokenizer).map(({ name }) => name),
-    );
   }
 
   /** Ends the thread that renders. */
@@ -158,30 +158,6 @@ export class ChatFormat {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  private withDefaultStart(given: readonly ChatMessage[]): readonly ChatMessage[] {
-    const { system, messages = [] } = this.defaultStart;
-    const isSystem = ({ role }: ChatMessage) => role === "system" || role === "developer";
-    const own: ChatMessage[] = system === undefined || given.some(isSystem)
-      ? []
-      : [{ role: "system", content: system }];
-    if (messages.length === 0) return [...own, ...given];
-    const other = given.findIndex((message) => !isSystem(message));
-    const at = other < 0 ? given.length : other;
-    return [...own, ...given.slice(0, at), ...messages, ...given.slice(at)];
-  }
-
-  private checkLength(text: string): void {
-    const least = this.longestToken.leastBeyond(text, this.contextTokens);
-    if (least === undefined) return;
-    throw new PromptTooLong(
-      `the conversation has at least ${least} tokens; the context has ${this.contextTokens}, prompt and ` +
-        "output together. Send fewer or shorter messages.",
-      "messages",
-      least,
-      this.contextTokens,
-    );
   }
 
   /** The template of a request: that which it names; for tools the one that the file has for them; the default one. */
@@ -205,32 +181,59 @@ export class ChatFormat {
     );
   }
 
-  /** The prompt's tokens; BOS comes once, whether the template writes it or not. */
-  private async encode(text: string, mark: string, signal?: AbortSignal): Promise<number[]> {
+  /**
+   * The prompt's tokens; BOS comes once, whether the template writes it or not.
+   *
+   * @throws {PromptTooLong} for a text that has surely more than the context.
+   */
+  private async encode(
+    text: string,
+    marked: string,
+    mark: string,
+    signal?: AbortSignal,
+  ): Promise<number[]> {
+    const least = this.longestToken.leastBeyond(text, this.contextTokens);
+    if (least !== undefined) {
+      throw new PromptTooLong(
+        `the conversation has at least ${least} tokens; the context has ${this.contextTokens}, prompt and ` +
+          "output together. Send fewer or shorter messages.",
+        "messages",
+        least,
+        this.contextTokens,
+      );
+    }
     const { bos, addBos } = this.tokenizer;
     const options = { addSpecial: false, parseSpecial: true, mark };
     const tokens = this.encodeText === undefined
-      ? this.tokenizer.encode(text, options)
-      : Array.from(await this.encodeText(text, options, signal));
+      ? this.tokenizer.encode(marked, options)
+      : Array.from(await this.encodeText(marked, options, signal));
     if (addBos && tokens[0] !== bos) tokens.unshift(bos!);
     return tokens;
   }
 }
 
-/** How much the model is to reason, where the request says it. */
-function effortOf(
-  { reasoningEffort: word }: ChatRequest,
-  protection: Protection,
-): RenderJob["effort"] {
-  return word === undefined ? undefined : { word, marked: protection.text(word) };
+/** What every conversation begins with, put in front of those that are given: system messages come first. */
+function startOf(
+  { system, messages: more = [] }: DefaultStart,
+): ((given: readonly ChatMessage[]) => readonly ChatMessage[]) | undefined {
+  if (system === undefined && more.length === 0) return undefined;
+  const isSystem = ({ role }: ChatMessage) => role === "system" || role === "developer";
+  return (given) => {
+    const own: ChatMessage[] = system === undefined || given.some(isSystem)
+      ? []
+      : [{ role: "system", content: system }];
+    if (more.length === 0) return [...own, ...given];
+    const other = given.findIndex((message) => !isSystem(message));
+    const at = other < 0 ? given.length : other;
+    return [...own, ...given.slice(0, at), ...more, ...given.slice(at)];
+  };
 }
 
-/** What the answer may call, as the template has shown it; undefined where it may call nothing. */
+/** What the answer may call, as the template has shown it. */
 function toolUse(
   { tools = [], toolChoice = "auto", parallelToolCalls = true }: ChatRequest,
   { toolFormat, oneCall }: Rendered,
-): ToolUse | undefined {
-  if (toolFormat === undefined) return undefined;
+): ToolUse {
   return {
     format: TOOL_FORMATS.find(({ name }) => name === toolFormat) ?? GENERIC,
     tools,

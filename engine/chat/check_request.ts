@@ -1,6 +1,7 @@
 import { M40Error } from "../errors.ts";
+import type { Turns } from "../turns.ts";
 import { checkCalls, checkTools } from "./check_tools.ts";
-import { type ChatMessage, type ChatRequest, ROLES } from "./conversation.ts";
+import { type ChatRequest, ROLES } from "./conversation.ts";
 
 /** Messages that a conversation may have. */
 const MOST_MESSAGES = 16_384;
@@ -15,14 +16,14 @@ const OWN_NAMES = new Set(["messages", "add_generation_prompt", "tools"]);
 /**
  * Checks a conversation.
  *
- * @param turn Awaited before each call and each tool: others have their turn where it is time for that.
+ * @param turns Others have theirs before each call and each tool, where it is time for that.
  * @throws {M40Error} "invalid_request" for what no template is to be bothered with.
  */
 export async function checkRequest(
   request: ChatRequest,
-  turn: () => Promise<void>,
+  turns: Pick<Turns, "next">,
 ): Promise<void> {
-  const { messages, continueFinal, templateVariables = {} } = request;
+  const { messages, continueFinal, templateVariables, tools, toolChoice } = request;
   const refuse = (message: string, param = "messages") => {
     throw new M40Error("invalid_request", message, param);
   };
@@ -30,15 +31,21 @@ export async function checkRequest(
   if (messages.length > MOST_MESSAGES) {
     refuse(`got ${messages.length} messages; wanted at most ${MOST_MESSAGES}`);
   }
-  for (const { role } of messages) {
+  let characters = 0;
+  for (const { role, content, name, reasoning, toolCalls } of messages) {
     // Templates put control tokens together with roles, which have no marks for that.
     if (!ROLES.includes(role)) {
       refuse(
         `got the role ${JSON.stringify(String(role).slice(0, 80))}; wanted ${ROLES.join(", ")}`,
       );
     }
+    characters += (name?.length ?? 0) + (reasoning?.length ?? 0);
+    if (typeof content === "string") characters += content.length;
+    else for (const { text } of content ?? []) characters += text.length;
+    for (const { id, name, arguments: text } of toolCalls ?? []) {
+      characters += id.length + name.length + text.length;
+    }
   }
-  const characters = messages.reduce((sum, message) => sum + charactersOf(message), 0);
   if (characters > MOST_CHARACTERS) {
     refuse(`messages have ${characters} characters; wanted at most ${MOST_CHARACTERS}`);
   }
@@ -50,9 +57,10 @@ export async function checkRequest(
     refuse("the last message calls tools: it is complete, and cannot be continued");
   }
   for (const [index, message] of messages.entries()) {
-    if (message.toolCalls?.length) await checkCalls(message, `messages.${index}`, turn);
+    if (message.toolCalls?.length) await checkCalls(message, `messages.${index}`, turns);
   }
-  await checkTools(request, turn);
+  if (tools !== undefined || toolChoice !== undefined) await checkTools(request, turns);
+  if (templateVariables === undefined) return;
   checkValue(templateVariables);
   for (const name of Object.keys(templateVariables)) {
     if (NAME.test(name) && !OWN_NAMES.has(name)) continue;
@@ -81,15 +89,4 @@ function checkValue(value: unknown, level = 0): void {
   }
   if (typeof value !== "object" || value === null) return;
   for (const item of Object.values(value)) checkValue(item, level + 1);
-}
-
-function charactersOf({ content, name, reasoning, toolCalls = [] }: ChatMessage): number {
-  const called = toolCalls.reduce(
-    (sum, { id, name, arguments: text }) => sum + id.length + name.length + text.length,
-    0,
-  );
-  const said = content === null || typeof content === "string"
-    ? content?.length ?? 0
-    : content.reduce((sum, { text }) => sum + text.length, 0);
-  return said + called + (name?.length ?? 0) + (reasoning?.length ?? 0);
 }

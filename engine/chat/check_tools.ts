@@ -1,4 +1,5 @@
 import { M40Error } from "../errors.ts";
+import type { Turns } from "../turns.ts";
 import { callArguments } from "./call_arguments.ts";
 import type { ChatMessage, ChatRequest, Tool } from "./conversation.ts";
 
@@ -15,12 +16,12 @@ const NAME = /^[A-Za-z0-9_.:/-]{1,128}$/;
 /**
  * Checks tools.
  *
- * @param turn Awaited before each of them.
+ * @param turns Others have theirs before each of them.
  * @throws {M40Error} "invalid_request" for tools and a choice among them that cannot be.
  */
 export async function checkTools(
   { tools = [], toolChoice = "auto" }: ChatRequest,
-  turn: () => Promise<void>,
+  turns: Pick<Turns, "next">,
 ): Promise<void> {
   if (tools.length > MOST_TOOLS) {
     refuse(`got ${tools.length} tools; wanted at most ${MOST_TOOLS}`);
@@ -28,7 +29,7 @@ export async function checkTools(
   const names = new Set<string>();
   let characters = 0;
   for (const [index, tool] of tools.entries()) {
-    await turn();
+    await turns.next();
     checkName(tool.name, `tools.${index}`);
     if (names.has(tool.name)) {
       refuse(`tools.${index}: there is another tool of the name ${tool.name}`, `tools.${index}`);
@@ -39,16 +40,12 @@ export async function checkTools(
       refuse(`tools have more than ${MOST_CHARACTERS} characters; send fewer or shorter ones`);
     }
   }
-  checkChoice(toolChoice, names);
-}
-
-function checkChoice(choice: ChatRequest["toolChoice"], names: ReadonlySet<string>): void {
-  if (choice === "required" && names.size === 0) {
+  if (toolChoice === "required" && names.size === 0) {
     refuse("tool_choice asks for a call, and there are no tools to call", "tool_choice");
   }
-  if (typeof choice !== "object" || names.has(choice.name)) return;
+  if (typeof toolChoice !== "object" || names.has(toolChoice.name)) return;
   refuse(
-    `tool_choice asks for ${JSON.stringify(choice.name.slice(0, 80))}; ${
+    `tool_choice asks for ${JSON.stringify(toolChoice.name.slice(0, 80))}; ${
       names.size === 0 ? "there are no tools" : "no tool has that name"
     }`,
     "tool_choice",
@@ -59,13 +56,13 @@ function checkChoice(choice: ChatRequest["toolChoice"], names: ReadonlySet<strin
  * Checks the calls of a message.
  *
  * @param at The message's place.
- * @param turn Awaited before each of them: its arguments may be long.
+ * @param turns Others have theirs before each of them: its arguments may be long.
  * @throws {M40Error} "invalid_request" for calls that cannot be.
  */
 export async function checkCalls(
   { role, toolCalls = [] }: ChatMessage,
   at: string,
-  turn: () => Promise<void>,
+  turns: Pick<Turns, "next">,
 ): Promise<void> {
   if (toolCalls.length === 0) return;
   const place = `${at}.tool_calls`;
@@ -75,7 +72,7 @@ export async function checkCalls(
   }
   // A model has made the names and the arguments up: whatever they are, they are shown.
   for (const [index, { arguments: text }] of toolCalls.entries()) {
-    await turn();
+    await turns.next();
     checkLevels(callArguments(text).value, `${place}.${index}`);
   }
 }

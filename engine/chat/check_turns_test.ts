@@ -7,7 +7,7 @@ import type { ChatMessage } from "./conversation.ts";
 
 /** Counts how often others may have their turn. */
 function counter() {
-  const counted = { turns: 0, turn: () => Promise.resolve(void counted.turns++) };
+  const counted = { turns: 0, next: () => Promise.resolve(void counted.turns++) };
   return counted;
 }
 
@@ -24,11 +24,11 @@ const calling = (count: number, text: string): ChatMessage[] =>
 Deno.test("others have their turn before each call and each tool of a conversation that is checked", async () => {
   const seen = counter();
   const tools = Array.from({ length: 40 }, (_, i) => ({ name: `t${i}`, parameters: {} }));
-  await checkRequest({ messages: calling(100, '{"a":1}'), tools }, seen.turn);
+  await checkRequest({ messages: calling(100, '{"a":1}'), tools }, seen);
   assertEquals(seen.turns, 2 * 100 + 40);
   const deep = `{"a":${"[".repeat(65)}1${"]".repeat(65)}}`;
   await assertRejects(
-    () => checkRequest({ messages: calling(1, deep) }, seen.turn),
+    () => checkRequest({ messages: calling(1, deep) }, seen),
     M40Error,
     "messages.0.tool_calls.0: lists and objects are nested more than 64 deep",
   );
@@ -37,7 +37,7 @@ Deno.test("others have their turn before each call and each tool of a conversati
 Deno.test("others have their turn before each call that may have been cut, and the cut ones are left out", async () => {
   const seen = counter();
   const messages = calling(50, '{"a":');
-  const kept = await withoutCutCalls(messages, seen.turn);
+  const kept = await withoutCutCalls(messages, seen);
   assertEquals(seen.turns, 50);
   assertEquals(
     kept.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id }) => id)),
@@ -45,5 +45,5 @@ Deno.test("others have their turn before each call that may have been cut, and t
   );
   assertEquals(kept.length, messages.length);
   const whole = calling(2, "{}");
-  assertEquals(await withoutCutCalls(whole, seen.turn), whole);
+  assertEquals(await withoutCutCalls(whole, seen), whole);
 });

@@ -1,9 +1,8 @@
 import { Budget, LOOP_LIMITS } from "./jinja/budget.ts";
 import type { Program } from "./jinja/parse.ts";
 import { JinjaTemplate } from "./jinja/template.ts";
-import { MOST_PARSED, type Parsed, renderParsed, reply } from "./render_template.ts";
 import type { RenderJob, RenderReply } from "./render_job.ts";
-import { findAbilities } from "./template_abilities.ts";
+import { type BoundedTemplate, MOST_PARSED, reply } from "./render_template.ts";
 
 /** Characters that a request may bring. */
 const MOST_CHARACTERS = 2 ** 14;
@@ -11,10 +10,7 @@ const MOST_CHARACTERS = 2 ** 14;
 const MOST_TEMPLATE = 2 ** 15;
 
 /** A template that has been parsed by the thread. */
-interface Known {
-  readonly template: JinjaTemplate;
-  parsed?: Parsed;
-  /** What the job that goes on may take. */
+interface Known extends BoundedTemplate {
   budget: Budget;
   /** Characters of a request from which on a job has taken too much. */
   tooMuch: number;
@@ -33,14 +29,8 @@ export class LoopRenderer {
     const { size = Infinity } = job;
     const known = this.known.get(job.template);
     if (known === undefined || size >= known.tooMuch || job.describe) return undefined;
-    const budget = known.budget = new Budget(LOOP_LIMITS);
-    const made = reply(job, () => {
-      known.parsed ??= {
-        template: known.template,
-        abilities: findAbilities(known.template, job.specialTokens, () => known.budget),
-      };
-      return renderParsed(known.parsed, job, { budget });
-    });
+    known.budget = new Budget(LOOP_LIMITS);
+    const made = reply(job, known);
     if (!("kind" in made) || made.kind !== "limit") return made;
     known.tooMuch = size;
     return undefined;

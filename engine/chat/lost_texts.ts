@@ -31,17 +31,19 @@ const START = 16;
  * templates leave out that of earlier turns, whether it is separate or part of the content.
  */
 export function saidTexts(messages: readonly RenderMessage[], marks: Marks): SaidText[] {
-  return messages.flatMap(({ role, content, toolCalls = [] }, message) => {
-    const contents = content === null
-      ? []
-      : typeof content === "string"
+  const said: SaidText[] = [];
+  for (const [message, { role, content, toolCalls = [] }] of messages.entries()) {
+    let texts: readonly string[] = typeof content === "string"
       ? [content]
-      : content.map(({ text }) => text);
-    const texts = role === "assistant" ? withoutReasoning(contents, marks) : contents;
-    return [...texts, ...toolCalls.map(({ name }) => name)]
-      .map((text) => ({ message, text: inner(text, marks) }))
-      .filter(({ text }) => text !== "");
-  });
+      : (content ?? []).map(({ text }) => text);
+    if (role === "assistant") texts = withoutReasoning(texts, marks);
+    if (toolCalls.length > 0) texts = texts.concat(toolCalls.map(({ name }) => name));
+    for (const one of texts) {
+      const text = inner(one, marks);
+      if (text !== "") said.push({ message, text });
+    }
+  }
+  return said;
 }
 
 /**
@@ -59,8 +61,10 @@ export function lostTexts(
   let rest = prompt;
   for (let pass = 0; pass < MOST_PASSES && lost.length > 0; pass++) {
     const search = new Search(rest, budget);
-    lost = lost.filter(({ text }) => !search.finds(text));
-    if (lost.length === 0) break;
+    const left: SaidText[] = [];
+    for (const one of lost) if (!search.finds(one.text)) left.push(one);
+    lost = left;
+    if (left.length === 0) break;
     // Nothing is found across what has been found.
     rest = search.left();
   }
@@ -79,46 +83,44 @@ class Search {
   }
 
   finds(text: string): boolean {
-    if (this.near(text)) return true;
+    if (this.takes(text, NEAR)) return true;
     // Some templates write texts as JSON.
-    const json = asJson(text);
-    const forms = json === text ? [] : [json];
-    return forms.some((form) => this.near(form)) ||
-      [text, ...forms].some((form) => this.far(form));
+    const json = JSON.stringify(text).slice(1, -1);
+    if (json !== text && this.takes(json, NEAR)) return true;
+    return this.takesFar(text) || (json !== text && this.takesFar(json));
   }
 
-  private near(text: string): boolean {
+  private takesFar(text: string): boolean {
+    if (this.work <= 0) return false;
     const { from } = this;
-    const at = this.place(this.prompt.slice(from, from + text.length + NEAR), text, 0);
-    return at >= 0 && this.found(from + at, text);
+    const found = this.takes(text, Infinity);
+    this.work -= (found ? this.from - text.length : this.prompt.length) - from;
+    return found;
   }
 
-  /** Where a text stands first from a place on; below 0 where it does not. */
-  private place(prompt: string, text: string, from: number): number {
+  /** Takes a text out of the prompt, where it stands within so many characters. */
+  private takes(text: string, within: number): boolean {
+    const { from } = this;
+    const at = this.place(this.prompt.slice(from, from + text.length + within), text);
+    if (at < 0) return false;
+    this.passed.push(this.prompt.slice(from, from + at));
+    this.from = from + at + text.length;
+    return true;
+  }
+
+  /** Where a text stands first; below 0 where it does not. */
+  private place(prompt: string, text: string): number {
     const { budget } = this;
-    if (budget === undefined) return prompt.indexOf(text, from);
+    if (budget === undefined) return prompt.indexOf(text);
     // A long text is looked for by its start, so that each comparison of all of it is counted.
     const start = text.slice(0, START);
     budget.search(prompt, start);
-    for (let at = from - 1;;) {
+    for (let at = -1;;) {
       at = prompt.indexOf(start, at + 1);
       if (at < 0 || text.length <= START) return at;
       budget.scan(text.length);
       if (prompt.startsWith(text, at)) return at;
     }
-  }
-
-  private far(text: string): boolean {
-    if (this.work <= 0) return false;
-    const at = this.place(this.prompt, text, this.from);
-    this.work -= (at < 0 ? this.prompt.length : at) - this.from;
-    return at >= 0 && this.found(at, text);
-  }
-
-  private found(at: number, text: string): true {
-    this.passed.push(this.prompt.slice(this.from, at));
-    this.from = at + text.length;
-    return true;
   }
 
   /** What was not found to be one of the texts. */
@@ -132,9 +134,11 @@ function inner(text: string, marks: Marks): string {
   const { mark } = marks;
   // Most texts start and end with one mark, and no white space next to it.
   const end = text.length - 1;
-  const goes = (at: number) => text[at] === mark || isSpace(text[at]);
   if (mark !== "" && end > 1 && text[0] === mark && text[end] === mark) {
-    if (!goes(1) && !goes(end - 1)) return text.slice(1, end);
+    const [first, last] = [text[1], text[end - 1]];
+    if (first !== mark && last !== mark && !isSpace(first) && !isSpace(last)) {
+      return text.slice(1, end);
+    }
   }
   const stripped = marks.strip(text, "both");
   if (mark === "") return stripped;
@@ -162,8 +166,4 @@ function plainOf(text: string, marks: Marks): string {
   const { mark } = marks;
   const second = mark === "" ? -1 : text.indexOf(mark, 1);
   return second < 0 || second === text.length - 1 ? text : marks.plain(text);
-}
-
-function asJson(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
 }

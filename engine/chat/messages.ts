@@ -11,34 +11,41 @@ export type ShownMessage = Record<string, unknown>;
 /**
  * Messages as a template can show them: in an order that it takes, with calls and contents in the forms that it
  * knows.
+ *
+ * @param usesTools Whether there may be calls or results among them.
  */
 export function shownMessages(
   messages: readonly RenderMessage[],
   abilities: Abilities,
+  usesTools: boolean,
 ): ShownMessage[] {
-  const names = new CallNames();
-  const results = looseResultsShown(messages, abilities.order);
-  return arrangeMessages(results, abilities).map((message) => {
-    const { reasoning, toolCalls = [], toolCallId, inserted } = message;
-    const called = names.see(message);
-    const name = message.name ?? called;
-    return {
-      role: message.role,
-      content: shownContent(message, abilities),
-      ...(name === undefined ? {} : { name }),
-      ...(inserted === undefined ? {} : { inserted }),
-      // The names that templates know it by.
-      ...(reasoning === undefined ? {} : {
-        reasoning_content: reasoning,
-        thinking: reasoning,
-        reasoning,
-      }),
-      ...(toolCalls.length === 0
-        ? {}
-        : { tool_calls: toolCalls.map((call) => shownCall(call, abilities.tools)) }),
-      ...(toolCallId === undefined ? {} : { tool_call_id: shownId(toolCallId, abilities.tools) }),
+  const names = usesTools ? new CallNames() : undefined;
+  const results = usesTools ? looseResultsShown(messages, abilities.order) : messages;
+  const shown: ShownMessage[] = [];
+  for (const message of arrangeMessages(results, abilities, usesTools)) {
+    const { role, content, reasoning, toolCalls = [], toolCallId, inserted } = message;
+    const isText = typeof content === "string" && abilities.strings;
+    const one: ShownMessage = {
+      role,
+      content: isText ? content : shownContent(message, abilities),
     };
-  });
+    const called = names?.see(message);
+    const name = message.name ?? called;
+    if (name !== undefined) one.name = name;
+    if (inserted !== undefined) one.inserted = inserted;
+    // The names that templates know it by.
+    if (reasoning !== undefined) {
+      one.reasoning_content = reasoning;
+      one.thinking = reasoning;
+      one.reasoning = reasoning;
+    }
+    if (toolCalls.length > 0) {
+      one.tool_calls = toolCalls.map((call) => shownCall(call, abilities.tools));
+    }
+    if (toolCallId !== undefined) one.tool_call_id = shownId(toolCallId, abilities.tools);
+    shown.push(one);
+  }
+  return shown;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Tokenizer } from "../tokenizer/mod.ts";
+import { textOf } from "./arrange_messages.ts";
 import type { ChatMessage } from "./conversation.ts";
 import { HarmonyReasoning } from "./harmony_reasoning.ts";
 import type { OutputFormat } from "./reasoning.ts";
@@ -23,17 +24,13 @@ export function formatOf(tokenizer: Tokenizer, prompt: Prompt): OutputFormat {
 
 function startAfter({ text, unfinished }: Prompt): TaggedStart {
   const end = text.trimEnd();
-  const opened = REASONING_TAGS.find(({ open }) => end.endsWith(open));
-  if (opened !== undefined) return opened;
-  // A template that does without reasoning gives the model an empty one.
-  if (REASONING_TAGS.some(({ close }) => end.endsWith(close))) return "content";
-  const said = unfinished === undefined ? "" : textOf(unfinished).trimStart();
+  for (const tags of REASONING_TAGS) {
+    if (end.endsWith(tags.open)) return tags;
+    // A template that does without reasoning gives the model an empty one.
+    if (end.endsWith(tags.close)) return "content";
+  }
+  const said = unfinished === undefined ? "" : textOf(unfinished.content).trimStart();
   if (said === "") return "start";
   const open = REASONING_TAGS.find((tags) => said.startsWith(tags.open));
   return open !== undefined && !said.includes(open.close) ? open : "content";
-}
-
-function textOf({ content }: ChatMessage): string {
-  if (content === null || typeof content === "string") return content ?? "";
-  return content.map(({ text }) => text).join("\n");
 }

@@ -18,7 +18,7 @@ import type { ShownTool } from "./tools/shown_tool.ts";
 import { asText, withToolTexts } from "./tools/tool_texts.ts";
 
 /** A template, and what it can show. */
-export interface Parsed {
+interface Parsed {
   readonly template: JinjaTemplate;
   readonly abilities: Abilities;
 }
@@ -30,14 +30,26 @@ const WORK_AROUND = 4;
 export const MOST_PARSED = 8;
 const parsed = new Map<string, Parsed>();
 
+/** A template that takes no more than a budget. */
+export interface BoundedTemplate {
+  readonly template: JinjaTemplate;
+  /** What it can show, once that is known. */
+  abilities?: Abilities;
+  /** What all renderings for the job that goes on may take together. */
+  readonly budget: Budget;
+}
+
 /**
  * What comes of a job; it throws nothing.
  *
- * @param render Renders it.
+ * @param bounded Its template, where it may take no more than a budget.
  */
-export function reply(job: RenderJob, render = renderTemplate): RenderReply {
+export function reply(job: RenderJob, bounded?: BoundedTemplate): RenderReply {
   try {
-    return render(job);
+    if (bounded === undefined) return renderTemplate(job);
+    const { template, budget } = bounded;
+    bounded.abilities ??= findAbilities(template, job.specialTokens, () => bounded.budget);
+    return renderParsed({ template, abilities: bounded.abilities }, job, false, budget);
   } catch (error) {
     const kind = error instanceof TemplateLimitError
       ? "limit"
@@ -68,18 +80,19 @@ function messageOf(error: unknown): string {
  * @param asItIs Whether messages stay in their order, and what the template leaves out is left out.
  */
 export function renderTemplate(job: RenderJob, asItIs = false): Rendered {
-  return renderParsed(parse(job.template, job.specialTokens), job, { asItIs });
+  return renderParsed(parse(job.template, job.specialTokens), job, asItIs);
 }
 
-/** The same of a template that is parsed. */
-export function renderParsed(
+/**
+ * The same of a template that is parsed.
+ *
+ * @param budget What all renderings may take together; absent: each may take as much.
+ */
+function renderParsed(
   { template, abilities }: Parsed,
   job: RenderJob,
-  { asItIs = false, budget }: {
-    readonly asItIs?: boolean;
-    /** What all renderings for the job may take together; absent: each may take as much. */
-    readonly budget?: Budget;
-  } = {},
+  asItIs: boolean,
+  budget?: Budget,
 ): Rendered {
   const { specialTokens, variables, mark, endMark, tools } = job;
   const marks = new Marks(mark);
@@ -101,7 +114,7 @@ export function renderParsed(
     : abilities.tools.needsDescription
     ? tools.map(described)
     : tools;
-  const effort = effortVariables(job, abilities);
+  const effort = job.effort === undefined ? {} : effortVariables(job.effort, abilities);
   const write = (
     original: readonly RenderMessage[],
     { abilities, callsAsText }: Way,
@@ -114,7 +127,7 @@ export function renderParsed(
       all || callsAsText ? { ...asText(abilities.tools, true), tools: texts.tools } : texts,
       all ? undefined : format?.write,
     );
-    const messages = shownMessages(said, abilities);
+    const messages = shownMessages(said, abilities, usesTools);
     if (job.template.includes(RESULT_VALUE)) addResultValues(messages, marks);
     if (continueFinal) addEnd(messages.at(-1)!, endMark);
     const text = template.render({
@@ -150,10 +163,9 @@ function inAnyOrder(abilities: Abilities): Abilities {
 
 /** The effort in the template's words. */
 function effortVariables(
-  { effort }: RenderJob,
+  effort: NonNullable<RenderJob["effort"]>,
   abilities: Abilities,
 ): Readonly<Record<string, string>> {
-  if (effort === undefined) return {};
   const word = effortFor(abilities.efforts, effort.word);
   if (word === undefined) return {};
   return { reasoning_effort: word === effort.word ? effort.marked : word };

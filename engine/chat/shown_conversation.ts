@@ -56,12 +56,9 @@ export function shownConversation(
   for (const way of waysOf(abilities, usesTools)) {
     try {
       const text = write(messages, way);
-      const [first] = reallyLost(
-        lostTexts(said, text, budget),
-        messages,
-        marks,
-        (others) => write(others, way),
-      );
+      const missing = lostTexts(said, text, budget);
+      if (missing.length === 0) return text;
+      const [first] = reallyLost(missing, messages, marks, (others) => write(others, way));
       if (first === undefined) return text;
       lost ??= first;
     } catch (error) {
@@ -108,7 +105,6 @@ function reallyLost(
   marks: Marks,
   write: (messages: readonly RenderMessage[]) => string,
 ): SaidText[] {
-  if (lost.length === 0) return [];
   const standIns = new Map(lost.map((one, index) => [
     one,
     String.fromCodePoint(FIRST_STAND_IN + index % STAND_INS),

@@ -43,19 +43,12 @@ export type TaggedStart = "start" | "content" | ReasoningTags;
  * opened it. Later tags are content: a text may speak of them.
  */
 export class TaggedReasoning implements OutputFormat {
-  /** Control tokens that are tags, or begin one: the decoder gives no text for them. */
-  private readonly hidden = new Map<number, string>();
+  private readonly hidden: ReadonlyMap<number, string>;
 
   constructor(private readonly tokenizer: Tokenizer, private readonly start: TaggedStart) {
-    for (const { open, close } of REASONING_TAGS) {
-      for (const tag of [open, close]) {
-        const opening = tag.slice(0, tag.indexOf(">") + 1);
-        for (const text of [tag, opening]) {
-          const token = tokenizer.tokenId(text);
-          if (token !== undefined && tokenizer.isControl(token)) this.hidden.set(token, text);
-        }
-      }
-    }
+    let hidden = hiddenTags.get(tokenizer);
+    if (hidden === undefined) hiddenTags.set(tokenizer, hidden = hiddenTagsOf(tokenizer));
+    this.hidden = hidden;
   }
 
   reader(inline = false): OutputReader {
@@ -70,6 +63,20 @@ export class TaggedReasoning implements OutputFormat {
   content(): ContentTrack {
     return new TaggedTrack(this.tokenizer, this.hidden, this.start);
   }
+}
+
+/** Control tokens that are tags, or begin one: the decoder gives no text for them. Found once a tokenizer. */
+const hiddenTags = new WeakMap<Tokenizer, ReadonlyMap<number, string>>();
+
+function hiddenTagsOf(tokenizer: Tokenizer): ReadonlyMap<number, string> {
+  const hidden = new Map<number, string>();
+  for (const tag of REASONING_TAGS.flatMap(({ open, close }) => [open, close])) {
+    for (const text of [tag, tag.slice(0, tag.indexOf(">") + 1)]) {
+      const token = tokenizer.tokenId(text);
+      if (token !== undefined && tokenizer.isControl(token)) hidden.set(token, text);
+    }
+  }
+  return hidden;
 }
 
 class TaggedReader implements OutputReader {
@@ -107,21 +114,24 @@ class TaggedReader implements OutputReader {
   private take(text: string): OutputPiece {
     if (text === "") return NO_OUTPUT;
     this.held += text;
-    if (this.state === "start") this.begin();
-    if (this.state === "start") return NO_OUTPUT;
-    return this.state === "reasoning" ? this.takeReasoning() : this.takeContent();
+    if (this.state === "start") {
+      const found = firstTags(this.held);
+      if (found === "start") return NO_OUTPUT;
+      if (found === "content") this.state = found;
+      else this.begin(found);
+    }
+    if (this.state === "reasoning") return this.takeReasoning();
+    let content = this.held;
+    this.held = "";
+    if (this.trims) content = content.trimStart();
+    if (content !== "") this.trims = false;
+    return { reasoning: "", text: content };
   }
 
-  /** Looks for the first tag at the start of the output. */
-  private begin(): void {
-    const found = firstTags(this.held);
-    if (found === "start") return;
-    if (found === "content") {
-      this.state = "content";
-      return;
-    }
-    this.tags = found;
-    this.held = this.held.trimStart().slice(found.open.length);
+  /** The output begins with a tag. */
+  private begin(tags: ReasoningTags): void {
+    this.tags = tags;
+    this.held = this.held.trimStart().slice(tags.open.length);
     this.state = "reasoning";
     this.trims = true;
   }
@@ -139,10 +149,11 @@ class TaggedReader implements OutputReader {
     const at = this.held.indexOf(close);
     if (at >= 0) {
       const reasoning = this.held.slice(0, at).trimEnd();
-      this.held = this.held.slice(at + close.length);
+      const content = this.held.slice(at + close.length).trimStart();
+      this.held = "";
       this.state = "content";
-      this.trims = true;
-      return { reasoning, text: this.takeContent().text };
+      this.trims = content === "";
+      return { reasoning, text: content };
     }
     this.trims = false;
     // White space before the last tag is dropped, so it waits with what may be the tag.
@@ -151,22 +162,17 @@ class TaggedReader implements OutputReader {
     this.held = this.held.slice(keep);
     return { reasoning, text: "" };
   }
-
-  private takeContent(): OutputPiece {
-    let text = this.held;
-    this.held = "";
-    if (this.trims) text = text.trimStart();
-    if (text !== "") this.trims = false;
-    return { reasoning: "", text };
-  }
 }
 
 /** The tags that a text begins with; "start" while it may still do so, "content" where it does not. */
 function firstTags(text: string): TaggedStart {
   const start = text.trimStart();
-  const found = REASONING_TAGS.find(({ open }) => start.startsWith(open));
-  if (found !== undefined) return found;
-  return REASONING_TAGS.some(({ open }) => open.startsWith(start)) ? "start" : "content";
+  let found: TaggedStart = "content";
+  for (const tags of REASONING_TAGS) {
+    if (start.startsWith(tags.open)) return tags;
+    if (tags.open.startsWith(start)) found = "start";
+  }
+  return found;
 }
 
 /** The same out of tokens alone: it sees the bytes of the last ones, in which a tag may end. */

@@ -69,11 +69,33 @@ export function parseWhole(
   limits?: JsonLimits,
   bearable?: BearableLoss,
 ): ParsedJson {
+  if (isSurelyPlain(text, limits)) return { value: JSON.parse(text), isPlain: true };
   const parts = parsing(text, Infinity, limits, bearable);
   for (;;) {
     const { done, value } = parts.next();
     if (done) return value;
   }
+}
+
+/**
+ * Where a text may have something that `JSON.parse` would lose: more digits than a double has, a zero with a sign, an
+ * exponent, a fraction that ends with a zero or begins with many, a key that is an integer. What looks so within a string
+ * counts as well.
+ */
+const MAY_LOSE = /\d[\d.]{15}|-0|\d[eE]|\.\d*0(?!\d)|\.0{6}|"\d+"\s*:/;
+
+/** Characters of a text that cannot be nested too deeply, unless it has brackets for that. */
+const SHORT = 4096;
+
+/** Whether nothing of a text is lost, and no limit is met, as a short look at it says: so with most texts. */
+function isSurelyPlain(text: string, { values, members }: JsonLimits = NO_LIMITS): boolean {
+  if (text.length > Math.min(SHORT, values, members) || MAY_LOSE.test(text)) return false;
+  let brackets = 0;
+  for (let at = 0; at < text.length && brackets <= MOST_LEVELS; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x5b || code === 0x7b) brackets++;
+  }
+  return brackets <= MOST_LEVELS;
 }
 
 /** Characters of a text that are read before others have their turn, where none of its strings is longer. */
