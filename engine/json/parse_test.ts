@@ -168,3 +168,51 @@ Deno.test("JSON: a text is read once where no reader needs what is lost, and no 
     assertEquals(read.value, isPlain ? JSON.parse(text) : parseJson(text), text);
   }
 });
+
+Deno.test("a short text gives the same as one that is looked at token by token", () => {
+  const words = ["1", "0", "-0", "-0.0", "-0.5", "1.5", "1.50", "1.0", "0.1", "1e5", "1E5", "12e-3"]
+    .concat(["0.000001", "0.0000001", "0.00000012", "123456789012345", "1234567890123456"])
+    .concat(["12345678.1234567", "0.123456789012345", "0.1234567890123456", "9007199254740993"])
+    .concat([
+      "99999999999999.9",
+      "100000000000000000000",
+      "4.35",
+      "179.99",
+      "-7",
+      "-12.25",
+      "300.05",
+    ])
+    .concat(["5e-324", "1.7976931348623157e308", "72057594037927936", "0.30000000000000004"])
+    .concat([
+      '"1"',
+      '"1.0"',
+      '"\\"7\\": "',
+      "true",
+      "null",
+      "[]",
+      "{}",
+      "[1.0]",
+      '{"7":1}',
+      "tru",
+      "01",
+    ]);
+  const texts = words.flatMap((word) => [word, `[${word}]`, `{"a": ${word}, "b":[${word}]}`])
+    .concat([
+      '{"1": 2}',
+      '{"x1": 2}',
+      '{"1x": 2}',
+      '{"b": 1, "12" : 2, "a": 3}',
+      '{"12345678901": 1}',
+    ])
+    .concat(["[".repeat(1000) + "]".repeat(1000), "[".repeat(1001) + "]".repeat(1001)])
+    .concat(['{"a":'.repeat(800) + "1" + "}".repeat(800), "[[]]".repeat(9), ""]);
+  const outcome = (text: string) => {
+    try {
+      const { value, isPlain } = parseWhole(text);
+      return `${JSON.stringify(value)} ${isPlain}`;
+    } catch (error) {
+      return (error as Error).name;
+    }
+  };
+  for (const text of texts) assertEquals(outcome(text), outcome(text + " ".repeat(5000)), text);
+});
