@@ -1,40 +1,8 @@
 // One table of what is wrong in a body, through every dialect; what is of one alone is in its own test.
 import { assertEquals, assertMatch } from "@std/assert";
-import { type BadRequest, readRefusal, testBadRequests } from "../fixtures/bad_requests.ts";
-import { HELLO, startChat } from "../fixtures/server_chat_fixture.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
-
-/** Where a dialect's answers are asked for, with what, and which names its fields have. */
-interface Dialect {
-  readonly path: string;
-  readonly right: Fields;
-  readonly names?: Readonly<Record<string, string>>;
-  /** Whether the fields of sampling are in `options`. */
-  readonly options?: boolean;
-}
-
-const LLAMA_CPP = { max_tokens: "n_predict" };
-const OLLAMA = { max_tokens: "num_predict" };
-
-const DIALECTS: readonly Dialect[] = [
-  { path: "/v1/completions", right: { prompt: "Hello" } },
-  { path: "/v1/generate", right: { prompt: "Hello" } },
-  { path: "/v1/chat/completions", right: { messages: HELLO } },
-  {
-    path: "/v1/responses",
-    right: { input: "Hello" },
-    names: { max_tokens: "max_output_tokens" },
-  },
-  {
-    path: "/v1/messages",
-    right: { messages: HELLO, max_tokens: 2 },
-    names: { stop: "stop_sequences" },
-  },
-  { path: "/completion", right: { prompt: "Hello" }, names: LLAMA_CPP },
-  { path: "/api/chat", right: { messages: HELLO }, names: OLLAMA, options: true },
-  { path: "/api/generate", right: { prompt: "Hello" }, names: OLLAMA, options: true },
-];
+import { type BadRequest, testBadRequests } from "../fixtures/bad_requests.ts";
+import { bodyWith, DIALECTS, fieldName, readRefusal } from "../fixtures/dialects.ts";
+import { startChat } from "../fixtures/server_chat_fixture.ts";
 
 const WRONG: readonly BadRequest[] = [
   [{ model: 5 }, "model"],
@@ -100,15 +68,13 @@ const WRONG_SAMPLING: readonly BadRequest[] = [
   ),
 ];
 
-for (const { path, right, names = {}, options = false } of DIALECTS) {
-  const named = (field: string) =>
-    field.replace(/^\w+/, (name) => Object.hasOwn(names, name) ? names[name] : name);
-  const sampling = WRONG_SAMPLING.map(([fields, field, ...rest]): BadRequest => {
-    const own = Object.fromEntries(
-      Object.entries(fields).map(([name, value]) => [named(name), value]),
-    );
-    return [options ? { options: own } : own, named(field), ...rest];
-  });
+for (const dialect of DIALECTS) {
+  const { path, right } = dialect;
+  const sampling = WRONG_SAMPLING.map(([fields, field, ...rest]): BadRequest => [
+    bodyWith(dialect, fields),
+    fieldName(dialect, field),
+    ...rest,
+  ]);
 
   Deno.test(`${path}: a field of a wrong kind or out of range is refused by its name`, async () => {
     await using server = await startChat();

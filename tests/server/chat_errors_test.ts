@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
 import { testBadRequests } from "../fixtures/bad_requests.ts";
 import { CHAT, chat, HELLO, startChat } from "../fixtures/server_chat_fixture.ts";
 import {
@@ -159,18 +159,6 @@ Deno.test("a conversation beyond the context is answered with both numbers, stre
   }
 });
 
-Deno.test("a client that leaves frees the engine: in a chat's stream, and before a whole answer", async () => {
-  await using server = await startChat({ contextLength: 65_536 });
-  for (const stream of [true, false]) {
-    const body = { messages: HELLO, max_tokens: 60_000, ...NO_END, stream };
-    using connection = await openRequest(server.port, CHAT, body);
-    await until("the answer is sampled", () => server.engine.slots()[0]?.generatedTokens > 3);
-    if (stream) await connection.read(new Uint8Array(1000));
-    connection.close();
-    await until("the engine is free", () => server.engine.status().running === 0);
-  }
-});
-
 Deno.test("a client that leaves while its template runs starts no generation", async () => {
   const loop = "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}";
   await using server = await startChat(
@@ -184,20 +172,6 @@ Deno.test("a client that leaves while its template runs starts no generation", a
   // Another conversation has its turn all the same.
   await soon("its turn", chat(server, { max_tokens: 1 }));
   assertEquals(server.engine.status().generatedTokens, 1);
-});
-
-Deno.test("a chat's deadline is 504, or an event after what was sampled", async () => {
-  await using server = await startChat({ contextLength: 65_536, app: { timeoutMs: 400 } });
-  // The template's thread is there, so that the deadline passes while tokens are sampled.
-  await server.engine.chat!.prompt({ messages: [{ role: "user", content: "Hello" }] });
-  const body = { messages: HELLO, max_tokens: 60_000, ...NO_END };
-  const error = await readError(await server.post(CHAT, body), 504);
-  assertEquals(error.code, "timeout");
-  const text = await (await server.post(CHAT, { ...body, stream: true })).text();
-  const events = text.trimEnd().split("\n\n");
-  assert(events.length > 3);
-  const last = JSON.parse(events.at(-1)!.slice("data: ".length));
-  assertEquals(last.error.code, "timeout");
 });
 
 Deno.test("a deadline counts the time of the template, and the error says what was under way", async () => {

@@ -1,4 +1,6 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { bodyWith, DIALECTS } from "../fixtures/dialects.ts";
+import { startChat } from "../fixtures/server_chat_fixture.ts";
 import {
   NO_END,
   openRequest,
@@ -20,31 +22,27 @@ function idle(server: TestServer): boolean {
   return running === 0 && waiting === 0;
 }
 
-for (const path of ["/v1/completions", "/v1/generate"]) {
-  for (const stream of [true, false]) {
-    Deno.test(`a client that leaves ends what it asked for: ${path}, stream: ${stream}`, async () => {
-      await using server = await startServer(LONG);
-      const client = await openRequest(server.port, path, { ...ENDLESS, stream });
-      await until("the generation runs", () => server.engine.status().running === 1);
-      client.close();
-      await until("the engine is free", () => idle(server));
-      const response = await server.post(path, { ...ENDLESS, max_tokens: 2 });
-      assertEquals(response.status, 200, await response.text());
-    });
+for (const dialect of DIALECTS) {
+  const { path } = dialect;
 
-    Deno.test(`a client that leaves the server leaves the queue: ${path}, stream: ${stream}`, async () => {
-      await using server = await startServer(LONG);
-      const first = await openRequest(server.port, path, { ...ENDLESS, stream: true });
-      await until("the first runs", () => server.engine.status().running === 1);
-      const second = await openRequest(server.port, path, { ...ENDLESS, stream });
+  Deno.test(`a client that leaves ends what it asked for, or leaves the queue: ${path}`, async () => {
+    await using server = await startChat(LONG);
+    for (const stream of [true, false]) {
+      const body = { ...bodyWith(dialect, { max_tokens: 60_000, ...NO_END }), stream };
+      const first = await openRequest(server.port, path, body);
+      await until("tokens are sampled", () => server.engine.slots()[0]?.generatedTokens > 3);
+      const second = await openRequest(server.port, path, body);
       await until("the second waits", () => server.engine.status().waiting === 1);
       second.close();
       await until("no request waits", () => server.engine.status().waiting === 0);
       assertEquals(server.engine.status().running, 1, "the first goes on");
       first.close();
       await until("the engine is free", () => idle(server));
-    });
-  }
+    }
+    const short = { ...bodyWith(dialect, { max_tokens: 2, ...NO_END }), stream: false };
+    const response = await server.post(path, short);
+    assertEquals(response.status, 200, await response.text());
+  });
 }
 
 Deno.test("a client that leaves ends all of its choices", async () => {

@@ -2,27 +2,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { MESSAGES, messagesBody } from "../fixtures/server_anthropic_fixture.ts";
 import { startChat } from "../fixtures/server_chat_fixture.ts";
-import type { TestServer } from "../fixtures/server_fixture.ts";
-
-/** Shows all of a conversation; roles have to be in turn, and a system message to be the first. */
-const TEMPLATE = "{% set ns = namespace(n=0) %}{% for m in messages %}" +
-  "{% if m.role == 'system' and not loop.first %}{{ raise_exception('system first') }}{% endif %}" +
-  "{% if m.role == 'user' or (m.role == 'assistant' and not m.tool_calls) %}" +
-  "{% if (m.role == 'user') != (ns.n % 2 == 0) %}{{ raise_exception('in turn') }}{% endif %}{% set ns.n = ns.n + 1 %}{% endif %}" +
-  "{{ m.role }}{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}:{{ m.content }}" +
-  "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function | tojson }}</tool_call>{% endfor %}|{% endfor %}" +
-  "{% if enable_thinking %}<think>{% endif %}{% if reasoning_effort %}effort {{ reasoning_effort }}{% endif %}";
-
-/** What the model reads of a body, in whichever dialect. */
-async function promptOf(server: TestServer, body: unknown): Promise<string> {
-  const response = await server.post("/apply-template", body);
-  const answer = await response.json();
-  assertEquals(response.status, 200, JSON.stringify(answer));
-  return answer.prompt;
-}
-
-const USER = { role: "user", content: "U" };
-const cut = '{"city": "Par';
+import { CUT, promptOf, TEMPLATE, USER } from "../fixtures/server_history_fixture.ts";
 
 Deno.test("chat: calls of any name and arguments, and reasoning by whichever name, are in the prompt", async () => {
   await using server = await startChat({}, TEMPLATE);
@@ -47,7 +27,7 @@ Deno.test("chat: calls of any name and arguments, and reasoning by whichever nam
       [{ name: "f", arguments: "null" }, '"arguments": {}'],
       [{ name: "f", arguments: "[]" }, '"arguments": {}'],
       [{ name: "f", arguments: '{"a": NaN}' }, "NaN"],
-      [{ name: "f", arguments: cut }, "city"],
+      [{ name: "f", arguments: CUT }, "city"],
     ] as const
   ) {
     const prompt = await promptOf(server, calling(fields));

@@ -1,27 +1,7 @@
 // What calls and results of tools, and servers' own tools, left in a conversation reaches the prompt.
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { startChat } from "../fixtures/server_chat_fixture.ts";
-import type { TestServer } from "../fixtures/server_fixture.ts";
-
-/** Shows all of a conversation; roles have to be in turn, and a system message to be the first. */
-const TEMPLATE = "{% set ns = namespace(n=0) %}{% for m in messages %}" +
-  "{% if m.role == 'system' and not loop.first %}{{ raise_exception('system first') }}{% endif %}" +
-  "{% if m.role == 'user' or (m.role == 'assistant' and not m.tool_calls) %}" +
-  "{% if (m.role == 'user') != (ns.n % 2 == 0) %}{{ raise_exception('in turn') }}{% endif %}{% set ns.n = ns.n + 1 %}{% endif %}" +
-  "{{ m.role }}{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}:{{ m.content }}" +
-  "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function | tojson }}</tool_call>{% endfor %}|{% endfor %}" +
-  "{% if enable_thinking %}<think>{% endif %}{% if reasoning_effort %}effort {{ reasoning_effort }}{% endif %}";
-
-/** What the model reads of a body, in whichever dialect. */
-async function promptOf(server: TestServer, body: unknown): Promise<string> {
-  const response = await server.post("/apply-template", body);
-  const answer = await response.json();
-  assertEquals(response.status, 200, JSON.stringify(answer));
-  return answer.prompt;
-}
-
-const USER = { role: "user", content: "U" };
-const cut = '{"city": "Par';
+import { CUT, promptOf, TEMPLATE, USER } from "../fixtures/server_history_fixture.ts";
 
 Deno.test("responses: a call that was cut comes back with its output, whatever it says of itself", async () => {
   await using server = await startChat({}, TEMPLATE);
@@ -29,7 +9,7 @@ Deno.test("responses: a call that was cut comes back with its output, whatever i
     const prompt = await promptOf(server, {
       input: [
         USER,
-        { type: "function_call", call_id: "a", name: "f", arguments: cut, status },
+        { type: "function_call", call_id: "a", name: "f", arguments: CUT, status },
         { type: "function_call_output", call_id: "a", output: "no JSON" },
       ],
     });
@@ -40,7 +20,7 @@ Deno.test("responses: a call that was cut comes back with its output, whatever i
 Deno.test("ollama: arguments that are a text, a list or nothing", async () => {
   await using server = await startChat({}, TEMPLATE);
   for (
-    const [given, shown] of [[cut, "city"], [[1], "[1]"], [null, "{}"], [
+    const [given, shown] of [[CUT, "city"], [[1], "[1]"], [null, "{}"], [
       '{"a": 1}',
       '{"a": 1}',
     ]] as const

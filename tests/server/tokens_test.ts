@@ -8,14 +8,7 @@ import { testBadRequests } from "../fixtures/bad_requests.ts";
 import { byteLevelModel, type ModelFile } from "../fixtures/byte_level_model.ts";
 import { gapTokens, shorten } from "../../server/request/fill_in_the_middle.ts";
 import { startChat } from "../fixtures/server_chat_fixture.ts";
-import {
-  NO_END,
-  openRequest,
-  readError,
-  startServer,
-  type TestServer,
-  until,
-} from "../fixtures/server_fixture.ts";
+import { NO_END, readError, startServer, type TestServer } from "../fixtures/server_fixture.ts";
 
 // deno-lint-ignore no-explicit-any
 async function post(server: TestServer, path: string, body: unknown): Promise<any> {
@@ -349,16 +342,6 @@ Deno.test("fields of a wrong kind are answered with 400 by their name, and a mod
   assertEquals(error.code, "unsupported");
   assertMatch(error.message, /vocabulary has no tokens/);
   assertEquals(TokenizeRequest.safeParse({ content: "a", unknown: 1 }).success, true);
-});
-
-Deno.test("a client that leaves while its gap is filled frees the engine", async () => {
-  using file = await byteLevelModel();
-  await using server = await startInfill(file);
-  const body = { input_prefix: "a", input_suffix: "b", stream: true, ...endless(server) };
-  using connection = await openRequest(server.port, "/infill", body);
-  await until("it is sampled", () => server.engine.slots()[0]?.generatedTokens > 3);
-  connection.close();
-  await until("the engine is free", () => server.engine.status().running === 0);
 });
 
 Deno.test("a gap's prompt is shortened from its far ends: files first, then the longer text", () => {

@@ -190,13 +190,6 @@ Deno.test("a full queue is 429 rate_limit_error with Retry-After, a server that 
   assertEquals((await readAnthropicError(draining, 529)).type, "overloaded_error");
 });
 
-Deno.test("a deadline that passes is 504 timeout_error, which clients do not send again by themselves", async () => {
-  await using server = await startChat({ contextLength: 65_536, app: { timeoutMs: 300 } });
-  const response = await server.post(MESSAGES, messagesBody({ max_tokens: 60_000 }));
-  assertEquals(response.headers.get("x-should-retry"), "false");
-  assertEquals((await readAnthropicError(response, 504)).type, "timeout_error");
-});
-
 Deno.test("an error in a stream is the event error, with the stream's request id, and its end", async () => {
   await using server = await startChat({ contextLength: 65_536, app: { timeoutMs: 1000 } });
   // The template's thread is there, so that the deadline passes while tokens are sampled.
