@@ -3,7 +3,7 @@ import type { StepSequence } from "../device/step_block.ts";
 import type { StepResult } from "../device/step_result.ts";
 import { M40Error } from "../errors.ts";
 import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
-import type { Lane, StepPlace } from "./sequences/lane.ts";
+import type { Lane, StepPlace } from "./scheduler_options.ts";
 import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { Scheduler } from "./scheduler.ts";
 import { Sequence } from "./sequences/sequence.ts";

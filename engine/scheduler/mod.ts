@@ -14,14 +14,13 @@ export { noCounts, type SchedulerCounts, type SchedulerStatus, type StepReport }
 export { Scheduler } from "./scheduler.ts";
 export {
   DEFAULT_PREFILL_SHARE,
+  type Lane,
   type SchedulerDevice,
   type SchedulerLoss,
   type SchedulerOptions,
+  type StepPlace,
 } from "./scheduler_options.ts";
-export type { Lane, StepPlace } from "./sequences/lane.ts";
-export type { SchedulerOffer } from "./sequences/room.ts";
-export { Sequence, type SequenceListener } from "./sequences/sequence.ts";
-export { assertQueueRoom, type SequenceQueue } from "./sequences/sequence_queue.ts";
-export type { SequenceState } from "./sequences/sequence_state.ts";
+export { assertQueueRoom, type SchedulerOffer, type SequenceQueue } from "./sequences/room.ts";
+export { Sequence, type SequenceListener, type SequenceState } from "./sequences/sequence.ts";
 export { RowTimes } from "./steps/row_times.ts";
 export { outputError } from "./steps/turn.ts";

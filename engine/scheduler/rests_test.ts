@@ -3,11 +3,10 @@ import { assert, assertEquals } from "@std/assert";
 import type { StepSequence } from "../device/step_block.ts";
 import type { StepResult } from "../device/step_result.ts";
 import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
-import type { StepPlace } from "./sequences/lane.ts";
 import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
-import { Rests } from "./sequences/rests.ts";
+import { Rests } from "./steps/rests.ts";
 import { Scheduler } from "./scheduler.ts";
-import type { SchedulerOptions } from "./scheduler_options.ts";
+import type { SchedulerOptions, StepPlace } from "./scheduler_options.ts";
 import { Sequence } from "./sequences/sequence.ts";
 
 const LANES = { decodeTokens: 12, prefillShare: 0.25 };

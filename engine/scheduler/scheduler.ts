@@ -1,32 +1,37 @@
-import type { StepOutput, StepSequence } from "../device/mod.ts";
+import type { StepOutput, StepResult } from "../device/mod.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
 import { Turns } from "../turns.ts";
 import type { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
-import { Changes } from "./sequences/changes.ts";
-import { ChunkBudget } from "./steps/chunk_budget.ts";
-import { Deliveries } from "./sequences/deliveries.ts";
-import type { Lane } from "./sequences/lane.ts";
-import { Outcomes } from "./steps/outcomes.ts";
 import { KvBlockMoves } from "./kv_blocks/kv_block_moves.ts";
-import { prepareAhead } from "./steps/prepare_ahead.ts";
-import { noCounts, type SchedulerCounts, type SchedulerStatus } from "./report.ts";
-import { Rests, type StepTime } from "./sequences/rests.ts";
-import { Room } from "./sequences/room.ts";
-import { Roster } from "./sequences/roster.ts";
-import type { RunUnderWay } from "./steps/run_under_way.ts";
-import { Runs } from "./steps/runs.ts";
-import type { Sequence } from "./sequences/sequence.ts";
-import type { SchedulerDevice, SchedulerOptions } from "./scheduler_options.ts";
-import { assertQueueRoom, type SequenceQueue } from "./sequences/sequence_queue.ts";
 import { States } from "./kv_blocks/states.ts";
+import { noCounts, type SchedulerCounts, type SchedulerStatus } from "./report.ts";
+import type { Lane, SchedulerDevice, SchedulerOptions } from "./scheduler_options.ts";
+import { assertQueueRoom, Room, type SequenceQueue } from "./sequences/room.ts";
+import { Roster } from "./sequences/roster.ts";
+import type { Sequence } from "./sequences/sequence.ts";
+import { ChunkBudget } from "./steps/chunk_budget.ts";
+import { Outcomes } from "./steps/outcomes.ts";
+import { prepareAhead } from "./steps/prepare_ahead.ts";
+import { Rests } from "./steps/rests.ts";
+import { Runs } from "./steps/runs.ts";
 import { StepHolds } from "./steps/step_holds.ts";
 import { StepPlanner } from "./steps/step_planner.ts";
-import { StepReports } from "./steps/step_reports.ts";
 import { StepsUnderWay, type StepUnderWay } from "./steps/steps_under_way.ts";
-import { beginTurn, endTurn, stepOf, type Turn } from "./steps/turn.ts";
+import { beginTurn, completeTurn, endTurn, type Turn } from "./steps/turn.ts";
 
 /** The fewest tokens of a chunk of a prompt, where a device computes any number at a time. */
 const LEAST_CHUNK_TOKENS = 16;
+
+/** What runs one step after the other. There is one for each step that may be under way at a time. */
+interface Loop {
+  readonly index: number;
+  /** The lane of its steps; undefined: they take whatever there is. */
+  readonly lane?: Lane;
+  /** While it runs: resolves when there is nothing to do any more. */
+  running?: Promise<void>;
+  /** How often something had changed before its last decision. */
+  seen: number;
+}
 
 /**
  * Decides what the next step computes.
@@ -44,7 +49,6 @@ export class Scheduler implements SequenceQueue {
 
   private readonly roster: Roster;
   private readonly moves: KvBlockMoves;
-  private readonly deliveries: Deliveries;
   private readonly outcomes: Outcomes;
   private readonly chunks: ChunkBudget;
   private readonly planner: StepPlanner;
@@ -52,17 +56,15 @@ export class Scheduler implements SequenceQueue {
   readonly room: Room;
   private readonly runs: Runs;
   private readonly now: () => number;
-  /** The lanes that steps are computed in at the same time; undefined: one of those that take whatever there is. */
-  private readonly lanes: readonly (Lane | undefined)[];
-  /** Of each of them what runs one step after the other. */
-  private readonly loops: (Promise<void> | undefined)[];
+  private readonly loops: readonly Loop[];
   private readonly underWay: StepsUnderWay;
-  private readonly reports: StepReports;
   /** The last decision on a step: the next one is taken when its KV blocks are where they should be. */
   private decided: Promise<unknown> = Promise.resolve();
   private readonly rests?: Rests;
   private failure?: M40Error;
-  private readonly changes = new Changes();
+  /** How often something has changed that could let another sequence take part in a step, and what waits for that. */
+  private changes = 0;
+  private waiters: (() => void)[] = [];
 
   constructor(
     private readonly device: SchedulerDevice,
@@ -76,7 +78,8 @@ export class Scheduler implements SequenceQueue {
     const states = slots &&
       new States(kvBlockManager, slots, moves, options.hostStates);
     const fetches = disk?.fetches;
-    this.roster = new Roster(
+    const now = this.now = options.now ?? (() => performance.now());
+    const roster = this.roster = new Roster(
       kvBlockManager,
       moves,
       maxRunning,
@@ -86,44 +89,25 @@ export class Scheduler implements SequenceQueue {
       fetches,
       states,
     );
-    this.room = new Room(this.roster, kvBlockManager, maxRunning, stepTokens);
-    this.deliveries = new Deliveries(
-      (sequence, error) => this.end(sequence, error),
-      (error) => options.onListenerError?.(error),
-    );
-    this.outcomes = new Outcomes(this.roster, this.deliveries, counts, states);
-    this.chunks = new ChunkBudget(
+    this.room = new Room(roster, kvBlockManager, maxRunning, stepTokens);
+    const outcomes = this.outcomes = new Outcomes(roster, counts, states, options.onListenerError);
+    const chunks = this.chunks = new ChunkBudget(
       options.chunkMs,
-      options.stepTokens,
+      stepTokens,
       tileTokens?.[0] ?? LEAST_CHUNK_TOKENS,
       tileTokens,
     );
-    this.now = options.now ?? (() => performance.now());
-    this.underWay = new StepsUnderWay(this.now);
-    this.reports = new StepReports(options, counts, this.chunks);
-    this.lanes = options.lanes
+    const underWay = this.underWay = new StepsUnderWay(options, counts, chunks, now);
+    const lanes: (Lane | undefined)[] = options.lanes
       ? ["decode", "prompts"]
       : new Array(options.concurrentSteps ?? 1).fill(undefined);
-    this.loops = this.lanes.map(() => undefined);
-    this.rests = options.rest && new Rests(this.lanes.length, options.rest, this.now);
-    this.planner = new StepPlanner(
-      this.roster,
-      this.chunks,
-      options,
-      states,
-      () => this.underWay.size,
-      (sequence, error) => this.end(sequence, error),
-      this.now,
-    );
+    this.loops = lanes.map((lane, index) => ({ index, lane, seen: 0 }));
+    this.rests = options.rest && new Rests(lanes.length, options.rest, now);
+    this.planner = new StepPlanner(roster, chunks, options, states, underWay, outcomes, now);
     // Pauses happen between two steps, so there are no runs.
-    const hasRuns = this.lanes.length === (options.lanes ? 2 : 1) && options.rest === undefined;
+    const hasRuns = lanes.length === (options.lanes ? 2 : 1) && options.rest === undefined;
     this.runs = new Runs(
-      {
-        ...{ device, kvBlockManager, states, counts },
-        ...{ roster: this.roster, outcomes: this.outcomes, deliveries: this.deliveries },
-        now: this.now,
-        onStep: (report) => this.reports.take(report, this.underWay.hasPrompts),
-      },
+      { device, kvBlockManager, states, counts, roster, outcomes, underWay, now },
       hasRuns ? options.runSteps ?? 1 : 1,
       maxRunning,
     );
@@ -188,14 +172,14 @@ export class Scheduler implements SequenceQueue {
   }
 
   cancel(sequence: Sequence): void {
-    this.end(sequence);
-    this.runs.endRunSoon();
+    this.outcomes.end(sequence);
+    this.runs.endSoon();
     this.notice();
   }
 
   /** Another user wants the device: it is free again after the current step, or the next one. */
   endRunSoon(): void {
-    this.runs.endRunSoon();
+    this.runs.endSoon();
   }
 
   /**
@@ -210,197 +194,179 @@ export class Scheduler implements SequenceQueue {
 
   /** Resolves when nothing runs or waits. */
   async idle(): Promise<void> {
-    while (this.loops.some((loop) => loop !== undefined)) await Promise.all(this.loops);
+    while (this.loops.some(({ running }) => running)) {
+      await Promise.all(this.loops.map(({ running }) => running));
+    }
   }
 
   private start(): void {
-    this.runs.arrive();
+    if (this.roster.running.length < this.options.maxRunning) this.runs.endSoon();
     this.notice();
-    this.loops.forEach((loop, i) => this.loops[i] = loop ?? this.run(i));
+    for (const loop of this.loops) loop.running ??= this.run(loop);
   }
 
   /** Runs one step after the other, until there is nothing to do. */
-  private async run(loop: number): Promise<void> {
+  private async run(loop: Loop): Promise<void> {
     // Sequences that arrive together start together.
     await Promise.resolve();
+    const { lane } = loop;
+    const { roster: { running, waiting }, outcomes, underWay } = this;
     const { withDevice = (work) => work() } = this.options;
     let tookPart = true;
-    while (
-      this.roster.running.length + this.roster.waiting.length > 0 || !this.deliveries.isEmpty
-    ) {
-      const seen = { changes: this.changes.count };
+    while (running.length + waiting.length + outcomes.undelivered.length > 0) {
+      loop.seen = this.changes;
       // Nothing is decided on the lane of prompts between two steps of the other one, while there are none.
-      if (!tookPart && this.lanes[loop] === "prompts" && this.planner.onlyDecodes) {
-        await this.changes.since(seen.changes);
+      if (!tookPart && lane === "prompts" && this.planner.onlyDecodes) {
+        await this.change(loop.seen);
         continue;
       }
       try {
         if (this.rests) {
           // Samples are delivered before the device's pause.
-          this.deliveries.deliver();
-          this.counts.restedMs += await this.rests.before(loop);
+          outcomes.deliver();
+          this.counts.restedMs += await this.rests.before(loop.index);
         }
         // Requests for the device from now on are served after this step.
-        if (this.lanes[loop] !== "prompts") this.runs.relax();
-        const step = await withDevice(() => this.step(seen, this.lanes[loop]));
-        if (step.time) this.rests?.take(loop, step.time);
-        ({ tookPart } = step);
+        if (lane !== "prompts") this.runs.endsSoon = false;
+        tookPart = await withDevice(() => this.step(loop));
         if (tookPart) continue;
       } catch (error) {
         this.fail(error);
       }
-      this.deliveries.deliver();
-      this.underWay.pause();
+      outcomes.deliver();
+      underWay.pause();
       // Of two lanes, one may be about to begin with sequences that the other has left.
-      const { waiting, running } = this.roster;
-      const others = waiting.length + this.underWay.size +
-        (this.options.lanes ? running.length : 0);
-      if (others > 0) await this.changes.since(seen.changes);
+      const others = waiting.length + underWay.steps.size + (lane ? running.length : 0);
+      if (others > 0) await this.change(loop.seen);
     }
-    this.underWay.pause();
-    this.loops[loop] = undefined;
+    underWay.pause();
+    loop.running = undefined;
   }
 
   /** Something has changed that lets waiting sequences go on. */
   private notice(): void {
-    this.changes.note();
+    this.changes++;
+    for (const wake of this.waiters.splice(0)) wake();
     this.options.onChange?.();
   }
 
-  /**
-   * Runs a step.
-   *
-   * @param seen Receives the number of changes before the decision.
-   */
-  private async step(seen: { changes: number }, lane?: Lane): Promise<StepTaken> {
-    const { turns, step, run } = await this.betweenDecisions(() => this.begin(seen, lane));
-    if (step === undefined) return { tookPart: turns.length > 0 };
-    try {
-      return await this.finish(turns, step, run);
-    } finally {
-      step.taken.resolve();
-    }
+  /** Resolves when something has changed since it had so many times. */
+  private async change(seen: number): Promise<void> {
+    if (this.changes === seen) await new Promise<void>((resolve) => this.waiters.push(resolve));
   }
 
-  /** Waits for what a step gives, and takes it in. */
-  private async finish(
-    turns: readonly Turn[],
-    step: StepUnderWay,
-    run?: RunUnderWay,
-  ): Promise<StepTaken> {
+  /** Runs a step. Returns whether any sequence took part. */
+  private async step(loop: Loop): Promise<boolean> {
+    const step = await this.betweenDecisions(() => this.begin(loop));
+    if (typeof step === "boolean") return step;
+    const { turns, inRun } = step;
     let outputs: readonly StepOutput[];
     try {
-      const sequences = turns.map(({ sequence }) => sequence);
       // Of a run there is nothing to prepare.
-      if (run === undefined) {
-        await prepareAhead(sequences, step.result, () => this.underWay.expectedEnds(), this.now);
+      if (!inRun && turns.some(({ sequence }) => sequence.steered)) {
+        const ends = () => Array.from(this.underWay.steps, ({ expectedEnd }) => expectedEnd);
+        await prepareAhead(turns.map(({ sequence }) => sequence), step.result!, ends, this.now);
       }
-      ({ outputs } = await step.result);
-      await step.before;
+      ({ outputs } = await step.result!);
+      if (step.before.length > 0) await Promise.all(step.before);
     } catch (error) {
       if (isDeviceLoss(error)) throw error;
       // Whatever was wrong with it, the others had no part in it.
       for (const { sequence } of turns) {
         if (sequence.runs) this.outcomes.conclude(sequence, asM40Error(error));
       }
-      return { tookPart: true };
-    } finally {
-      this.underWay.remove(step);
-      for (const turn of turns) endTurn(turn);
-      if (run !== undefined) this.runs.end(run);
-      step.holds?.release();
-      if (this.lanes.length > 1) this.notice();
-    }
-    const end = this.underWay.noteResult();
-    const milliseconds = end - step.start;
-    if (run === undefined) {
-      this.underWay.observe(turns, milliseconds);
-      this.outcomes.take(turns, outputs);
-      this.reports.report(step, milliseconds);
-    }
-    return { tookPart: true, time: { milliseconds, end } };
-  }
-
-  /** Decides on a step and gives it to the device. There is no result where no sequence takes part any more. */
-  private async begin(seen: { changes: number }, lane?: Lane): Promise<StepBegun> {
-    const late = lane === "prompts" ? [] : this.roster.running.filter((one) => !this.proceeds(one));
-    if (late.length > 0) await this.proceed(late);
-    const scheduled = this.planner.plan(lane);
-    const steps = lane !== "prompts" && this.underWay.size === 0 ? this.runs.plan(scheduled) : 1;
-    // Blocks released by this decision do not help waiting sequences.
-    seen.changes = this.changes.count;
-    for (const turn of scheduled) beginTurn(turn);
-    let turns = scheduled;
-    let step: StepUnderWay | undefined;
-    let run: RunUnderWay | undefined;
-    try {
-      if (!this.moves.isEmpty) turns = await this.moveKvBlocks(turns);
-      // A sequence may have been cancelled meanwhile.
-      const moved = turns.filter(({ sequence }) => sequence.runs);
-      const parts = moved.map((turn) => this.partOf(turn));
-      turns = moved.filter((_, i) => parts[i] !== undefined);
-      if (turns.length === 0) return { turns: moved };
-      const wanted = parts.filter((part) => part !== undefined);
-      if (steps > 1 && turns.length === scheduled.length) {
-        run = this.runs.begin(turns, this.underWay.lastResult);
-      }
-      const share = this.planner.decodes ? this.options.lanes?.prefillShare ?? 1 : 1;
-      const ask = run
-        ? () => this.runs.give(run!, wanted, steps)
-        : () => this.device.step(wanted, lane && { lane, share });
-      step = this.underWay.give(turns, ask, lane && new StepHolds(this.kvBlockManager, turns));
-    } finally {
-      const taken = step === undefined ? [] : turns;
-      for (const turn of scheduled) if (!taken.includes(turn)) endTurn(turn);
-      if (steps > 1 && run === undefined) this.runs.trim(scheduled);
-    }
-    this.deliveries.deliver();
-    return { turns, step, run };
-  }
-
-  /** Does the long preparations of these sequences' sampling, and yields to other work between the parts. */
-  private async proceed(sequences: readonly Sequence[]): Promise<void> {
-    const turns = new Turns();
-    for (const sequence of sequences) {
-      do await turns.next(); while (!this.proceeds(sequence));
-    }
-  }
-
-  /** Does a part of the preparation of a sequence's sampling. Returns whether nothing is left. */
-  private proceeds(sequence: Sequence): boolean {
-    try {
-      return !sequence.runs || !sequence.samplesNext || !sequence.canBegin || sequence.proceed();
-    } catch (error) {
-      this.outcomes.conclude(sequence, asM40Error(error));
       return true;
+    } finally {
+      this.underWay.steps.delete(step);
+      for (const turn of turns) endTurn(turn);
+      if (inRun) this.runs.end(step);
+      step.holds?.release();
+      if (this.loops.length > 1) this.notice();
+      // Others go on when what follows has been done: it waits for nothing.
+      step.taken.resolve();
     }
+    const end = this.underWay.lastResult = this.now();
+    this.rests?.take(loop.index, { milliseconds: end - step.reported, end });
+    if (!inRun) {
+      step.unreported.push(step.decodeTokens);
+      this.outcomes.take(turns, outputs);
+      this.underWay.report(step, end);
+    }
+    return true;
   }
 
-  /** A turn as the device takes it; where that fails (what steers the sequence, say), its sequence ends. */
-  private partOf(turn: Turn): StepSequence | undefined {
+  /** Decides on a step and gives it to the device. Returns it, or whether any sequence was to take part. */
+  private async begin(loop: Loop): Promise<StepUnderWay | boolean> {
+    const { lane } = loop;
+    const { underWay, runs, moves } = this;
+    if (lane !== "prompts" && this.roster.running.some(({ steered }) => steered)) {
+      await this.proceed();
+    }
+    const scheduled = this.planner.plan(lane);
+    const steps = lane !== "prompts" && underWay.steps.size === 0 ? runs.plan(scheduled) : 1;
+    // Blocks released by this decision do not help waiting sequences.
+    loop.seen = this.changes;
+    for (const turn of scheduled) beginTurn(turn);
+    const turns: Turn[] = [];
+    let took = false;
+    let step: StepUnderWay | undefined;
     try {
-      return stepOf(turn);
-    } catch (error) {
-      this.outcomes.conclude(turn.sequence, asM40Error(error));
-      return undefined;
+      if (moves.planned.length > 0) await this.moveKvBlocks(scheduled);
+      for (const turn of scheduled) {
+        // It may have been cancelled meanwhile.
+        if (!turn.sequence.runs) continue;
+        took = true;
+        try {
+          completeTurn(turn);
+          turns.push(turn);
+        } catch (error) {
+          // What steers it failed, say.
+          this.outcomes.conclude(turn.sequence, asM40Error(error));
+        }
+      }
+      if (turns.length === 0) return took;
+      const inRun = steps > 1 && turns.length === scheduled.length;
+      step = underWay.give(turns, inRun, lane && new StepHolds(this.kvBlockManager, turns));
+      step.result = this.ask(step, steps, lane);
+      // It is waited for later.
+      step.result.catch(() => {});
+    } finally {
+      for (const turn of scheduled) if (step === undefined || !turns.includes(turn)) endTurn(turn);
+      if (steps > 1 && !step?.inRun) runs.trim(scheduled);
+    }
+    this.outcomes.deliver();
+    return step!;
+  }
+
+  /** Asks the device for a step, or for a run of so many. */
+  private async ask(step: StepUnderWay, steps: number, lane?: Lane): Promise<StepResult> {
+    if (step.inRun) return await this.runs.give(step, steps);
+    const share = this.planner.decodes ? this.options.lanes?.prefillShare ?? 1 : 1;
+    return await this.device.step(step.turns, lane && { lane, share });
+  }
+
+  /** Does the long preparations of sequences' sampling, and yields to other work between the parts. */
+  private async proceed(): Promise<void> {
+    const turns = new Turns();
+    for (const sequence of [...this.roster.running]) {
+      try {
+        while (
+          sequence.steered && sequence.runs && sequence.samplesNext && sequence.canBegin &&
+          !sequence.sampler.proceed()
+        ) await turns.next();
+      } catch (error) {
+        this.outcomes.conclude(sequence, asM40Error(error));
+      }
     }
   }
 
-  /** Moves KV blocks as was decided with them; gives the turns that are still possible. */
-  private async moveKvBlocks(turns: readonly Turn[]): Promise<Turn[]> {
+  /** Moves KV blocks as was decided with these turns, not all of which may be possible afterwards. */
+  private async moveKvBlocks(turns: readonly Turn[]): Promise<void> {
     const moving = this.moves.run();
-    this.deliveries.deliver();
+    this.outcomes.deliver();
     const lost = await moving;
     this.roster.recover(lost);
-    const possible = turns.filter(({ sequence }) => sequence.runs);
-    if (lost.sequences.size > 0 || possible.length < turns.length) this.notice();
-    return possible;
-  }
-
-  /** Ends a sequence and notifies its listener at once. */
-  private end(sequence: Sequence, error?: unknown): void {
-    if (sequence.state !== "finished") this.roster.finish(sequence);
-    this.deliveries.notifyEnd(sequence, error);
+    if (lost.sequences.size > 0 || turns.some(({ sequence }) => !sequence.runs)) this.notice();
   }
 
   /** Ends all sequences. If the device is lost, later ones fail too. */
@@ -419,23 +385,9 @@ export class Scheduler implements SequenceQueue {
     const error = name === undefined ? known : new M40Error("device", `${name}: ${known.message}`);
     if (onLoss === undefined) return error;
     // Sampled tokens are delivered first: migrated sequences continue after them.
-    this.deliveries.deliver();
+    this.outcomes.deliver();
     const migrate = (sequence: Sequence) => this.roster.migrate(sequence);
     onLoss({ error, sequences: this.sequences(), migrate });
     return error;
   }
-}
-
-/** The planned turns of a step, and the step, if any takes part. */
-interface StepBegun {
-  readonly turns: readonly Turn[];
-  readonly step?: StepUnderWay;
-  /** The run that it is the first step of, where it is one. */
-  readonly run?: RunUnderWay;
-}
-
-/** A step that has ended: whether any sequence took part, how long it took, and when it ended. */
-interface StepTaken {
-  readonly tookPart: boolean;
-  readonly time?: StepTime;
 }

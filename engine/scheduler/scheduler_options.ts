@@ -2,7 +2,6 @@ import type { DeviceRun, RunLimits, StepResult, StepSequence, TakeRunStep } from
 import type { M40Error } from "../errors.ts";
 import type { DiskKvBlocks } from "./disk/disk_kv_blocks.ts";
 import type { HostKvBlocks } from "./kv_blocks/host_kv_blocks.ts";
-import type { LaneOptions, StepPlace } from "./sequences/lane.ts";
 import type { KvBlockMover, SlotMover } from "./kv_blocks/kv_block_moves.ts";
 import type { StepReport } from "./report.ts";
 import type { RowTimes } from "./steps/row_times.ts";
@@ -10,6 +9,31 @@ import type { Sequence } from "./sequences/sequence.ts";
 
 /** The part of the device's time that chunked prefill takes while sequences decode, 0 to 1, unless options say. */
 export const DEFAULT_PREFILL_SHARE = 0.5;
+
+/**
+ * One of two lanes of a device that computes prompts concurrently with decoding. Steps of one lane follow
+ * each other; steps of the two overlap. Sequences that sample a token in every step are in "decode", all
+ * others in "prompts" until they do.
+ */
+export type Lane = "decode" | "prompts";
+
+/** Where a step is computed, where there is a choice. */
+export interface StepPlace {
+  readonly lane: Lane;
+  /** Of a step of prompts: the share of the device that it may take, above 0 to 1; see {@link LaneOptions}. */
+  readonly share: number;
+}
+
+/** Options of a scheduler whose device has two lanes. */
+export interface LaneOptions {
+  /** Tokens of a step of the lane "decode", and its outputs, at most: one of each sequence, and guesses. */
+  readonly decodeTokens: number;
+  /**
+   * The share of the slots for thread blocks that prompts take while sequences decode, above 0 to 1.
+   * Otherwise they take all.
+   */
+  readonly prefillShare: number;
+}
 
 /**
  * What a scheduler needs of a device. It may be asked for something while it still does what was asked for before;

@@ -11,13 +11,11 @@ const unknown = () => [Infinity];
 
 /** A sequence with so many parts of work; each notes its name. */
 function worker(name: string, parts: number, done: string[]) {
-  return {
-    runs: true,
-    prepare() {
-      done.push(name);
-      return --parts > 0;
-    },
+  const prepare = () => {
+    done.push(name);
+    return --parts > 0;
   };
+  return { runs: true, sampler: { prepare } };
 }
 
 Deno.test("sequences do a part of their work in turn, until nothing is left, though the step goes on", async () => {
@@ -43,13 +41,11 @@ for (const end of ["ends", "fails"]) {
 Deno.test("a sequence that has ended prepares nothing, and one that fails prepares nothing more; others go on", async () => {
   const done: string[] = [];
   const never = new Promise<never>(() => {});
-  const failing = {
-    runs: true,
-    prepare() {
-      done.push("f");
-      throw new Error("a part of the work");
-    },
+  const prepare = () => {
+    done.push("f");
+    throw new Error("a part of the work");
   };
+  const failing = { runs: true, sampler: { prepare } };
   const gone = { ...worker("g", 5, done), runs: false };
   await prepareAhead([failing, gone, worker("a", 3, done)], never, unknown, now);
   assertEquals(done.join(""), "faaa");
@@ -75,14 +71,12 @@ Deno.test("others have their turn without a timer, which would keep the work wai
 function clocked(partMs: number, parts: number) {
   const { promise: step, resolve } = Promise.withResolvers<void>();
   const clock = { time: 0, done: 0 };
-  const sequence = {
-    runs: true,
-    prepare() {
-      clock.time += partMs;
-      if (++clock.done === parts) resolve();
-      return true;
-    },
+  const prepare = () => {
+    clock.time += partMs;
+    if (++clock.done === parts) resolve();
+    return true;
   };
+  const sequence = { runs: true, sampler: { prepare } };
   return { step, clock, sequence, now: () => clock.time };
 }
 

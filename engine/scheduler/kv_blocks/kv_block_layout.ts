@@ -16,6 +16,8 @@ export const NO_KV_BLOCK = NONE;
 export class KvBlockLayout {
   /** How many positions a token sees at most, of each group. */
   private readonly reaches: readonly number[];
+  /** Whether tokens of some group do not see all before them, so that sequences need their first KV blocks no more. */
+  readonly hasWindows: boolean;
 
   /**
    * @param kvBlockTokens Tokens of a KV block.
@@ -28,6 +30,7 @@ export class KvBlockLayout {
     this.reaches = groups.map(({ window, chunk }) =>
       Math.min(window || Infinity, chunk || Infinity)
     );
+    this.hasWindows = this.reaches.some((reach) => reach < Infinity);
   }
 
   /** The first KV block of a group that a token at a position needs. Later tokens need no earlier one. */
@@ -50,7 +53,9 @@ export class KvBlockLayout {
 
   /** The same of all groups. */
   most(tokens: number, stepTokens: number): number {
-    return this.groups.reduce((sum, _, i) => sum + this.mostOfGroup(i, tokens, stepTokens), 0);
+    let sum = 0;
+    for (let i = 0; i < this.groups.length; i++) sum += this.mostOfGroup(i, tokens, stepTokens);
+    return sum;
   }
 
   /**

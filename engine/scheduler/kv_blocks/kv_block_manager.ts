@@ -1,4 +1,4 @@
-import { Holds } from "../sequences/holds.ts";
+import { Holds } from "./holds.ts";
 import { type KvBlockGroup, KvBlockLayout, NO_KV_BLOCK } from "./kv_block_layout.ts";
 import { type Prefix, PrefixTree, ROOT_PREFIX } from "./prefix_tree.ts";
 import type { SlotManager } from "./slot_manager.ts";
@@ -141,8 +141,8 @@ export class KvBlockManager {
     if (kvBlocks.length === 0) return;
     // Later KV blocks first, so that the end of a prefix is evicted before its start.
     for (const kvBlock of kvBlocks.toReversed()) {
-      if (--this.references[kvBlock] > 0 || this.holds.giveUp(kvBlock)) continue;
-      this.lay(kvBlock);
+      if (--this.references[kvBlock] > 0) continue;
+      if (this.holds.steps === 0 || !this.holds.giveUp(kvBlock)) this.lay(kvBlock);
     }
     this.onRelease?.();
   }

@@ -46,19 +46,20 @@ export interface LostKvBlocks {
  * reused and written to. Decisions take no time; moves do, and run off the event loop.
  */
 export class KvBlockMoves {
-  private moves: Move[] = [];
+  /** Those that are yet to be made. */
+  readonly planned: Move[] = [];
 
   constructor(private readonly mover: KvBlockMover & SlotMover) {}
 
   /** A sequence is to write to KV blocks that others share: it gets copies. */
   copy(sequence: Sequence, from: readonly number[], to: readonly number[]): void {
-    const last = this.moves[this.moves.length - 1];
+    const last = this.planned[this.planned.length - 1];
     // One call copies in any order.
     const independent = last !== undefined && last.host === undefined &&
       !from.some((kvBlock) => last.writes.includes(kvBlock)) &&
       !to.some((kvBlock) => last.writes.includes(kvBlock) || last.reads.includes(kvBlock));
     if (!independent) {
-      this.moves.push({ sequences: [sequence], reads: [...from], writes: [...to] });
+      this.planned.push({ sequences: [sequence], reads: [...from], writes: [...to] });
       return;
     }
     last.sequences.push(sequence);
@@ -69,25 +70,25 @@ export class KvBlockMoves {
   /** A sequence's KV blocks are to be saved in host memory. */
   save(sequence: Sequence, kvBlocks: readonly number[], memory: Bytes): void {
     const host = { memory, save: true };
-    this.moves.push({ sequences: [sequence], reads: [...kvBlocks], writes: [], host });
+    this.planned.push({ sequences: [sequence], reads: [...kvBlocks], writes: [], host });
   }
 
   /** A sequence's KV blocks are to come back from host memory. */
   restore(sequence: Sequence, kvBlocks: readonly number[], memory: Bytes): void {
     const host = { memory, save: false };
-    this.moves.push({ sequences: [sequence], reads: [], writes: [...kvBlocks], host });
+    this.planned.push({ sequences: [sequence], reads: [], writes: [...kvBlocks], host });
   }
 
   /** A sequence's state is to be saved in host memory. */
   saveSlot(sequence: Sequence, slot: number, memory: Bytes): void {
     const host = { memory, save: true };
-    this.moves.push({ sequences: [sequence], reads: [slot], writes: [], host, slots: true });
+    this.planned.push({ sequences: [sequence], reads: [slot], writes: [], host, slots: true });
   }
 
   /** A sequence's state is to come back from host memory. */
   restoreSlot(sequence: Sequence, slot: number, memory: Bytes): void {
     const host = { memory, save: false };
-    this.moves.push({ sequences: [sequence], reads: [], writes: [slot], host, slots: true });
+    this.planned.push({ sequences: [sequence], reads: [], writes: [slot], host, slots: true });
   }
 
   /**
@@ -100,7 +101,7 @@ export class KvBlockMoves {
     const sequences = new Set<Sequence>();
     const kvBlocks = new Set<number>();
     const slots = new Set<number>();
-    for (const move of this.moves.splice(0)) {
+    for (const move of this.planned.splice(0)) {
       const spoiled = move.slots ? slots : kvBlocks;
       let lost = move.reads.some((one) => spoiled.has(one));
       try {
@@ -116,11 +117,6 @@ export class KvBlockMoves {
       }
     }
     return { sequences, kvBlocks };
-  }
-
-  /** Whether there is nothing to move. */
-  get isEmpty(): boolean {
-    return this.moves.length === 0;
   }
 
   private async move({ reads, writes, host, slots }: Move): Promise<void> {

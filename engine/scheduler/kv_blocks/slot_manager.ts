@@ -1,4 +1,4 @@
-import { Holds } from "../sequences/holds.ts";
+import { Holds } from "./holds.ts";
 
 /** A kept state. */
 export interface KeptState {

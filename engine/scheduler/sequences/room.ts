@@ -4,6 +4,51 @@ import type { KvBlockManager, Match } from "../kv_blocks/kv_block_manager.ts";
 import type { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
 
+/** Where sequences are queued: a scheduler, or the queue before several. */
+export interface SequenceQueue {
+  /**
+   * Queues sequences, all or none.
+   *
+   * @throws {M40Error} "queue_full" where too many wait; "context_length_exceeded" where one could never
+   * fit, "invalid_request" where so many could not; "device" where the device was lost.
+   */
+  add(...sequences: Sequence[]): void;
+  /** Ends a sequence in any state and notifies its listener at once. */
+  cancel(sequence: Sequence): void;
+}
+
+/** How many sequences there may be, and are. */
+export interface QueueLimits {
+  readonly maxRunning: number;
+  readonly maxWaiting: number;
+  readonly running: number;
+  readonly waiting: number;
+}
+
+/** @throws {M40Error} As {@link SequenceQueue.add} does where so many more are too many. */
+export function assertQueueRoom(
+  count: number,
+  { maxRunning, maxWaiting, running, waiting }: QueueLimits,
+): void {
+  if (count > maxWaiting + maxRunning) {
+    throw new M40Error(
+      "invalid_request",
+      `${count} sequences at once; ${maxRunning} can run and ${maxWaiting} wait. ` +
+        "Ask for fewer (n, prompts).",
+    );
+  }
+  const places = Math.max(0, maxRunning - running);
+  if (count > maxWaiting + places - waiting) {
+    // Those that the next step admits do not wait.
+    const queued = Math.max(0, waiting - places);
+    throw new M40Error(
+      "queue_full",
+      `${queued} sequences wait already, and ${maxWaiting} may at most` +
+        `${count === 1 ? "" : `; this request has ${count}`}; try again later`,
+    );
+  }
+}
+
 /** What a scheduler has to do. */
 export interface SchedulerLoad {
   /** Running sequences, and those that are not admitted yet. */
@@ -36,12 +81,12 @@ export class Room {
 
   /** @throws {M40Error} "context_length_exceeded" for a sequence that does not fit. */
   assertFits(sequence: Sequence): void {
-    if (this.fits(sequence)) return;
+    const needed = this.kvBlocksNeeded(sequence);
+    if (needed <= this.kvBlockManager.kvBlocks) return;
     throw new M40Error(
       "context_length_exceeded",
-      `${sequence.maxLength} tokens, prompt and output together, need ${
-        this.kvBlocksNeeded(sequence)
-      } KV blocks; ` +
+      `${sequence.prompt.length + sequence.maxTokens} tokens, prompt and output together, need ` +
+        `${needed} KV blocks; ` +
         `there are ${this.kvBlockManager.kvBlocks}. Ask for fewer tokens (max_tokens), or shorten the prompt.`,
     );
   }
@@ -78,8 +123,8 @@ export class Room {
     );
   }
 
-  private kvBlocksNeeded({ maxLength }: Sequence): number {
-    return this.kvBlockManager.layout.most(maxLength, this.stepTokens);
+  private kvBlocksNeeded({ prompt, maxTokens }: Sequence): number {
+    return this.kvBlockManager.layout.most(prompt.length + maxTokens, this.stepTokens);
   }
 
   private hasPlaces(count: number): boolean {

@@ -16,8 +16,10 @@ import type { States } from "../kv_blocks/states.ts";
  * First come, first served: it preempts the newest sequence, which returns before any that came after it.
  */
 export class Roster {
-  private waitingSequences: Sequence[] = [];
-  private runningSequences: Sequence[] = [];
+  /** Those that are waiting or preempted, in the order of their arrival. */
+  readonly waiting: Sequence[] = [];
+  /** Those that are prefilling or decoding, in the order of their arrival. */
+  readonly running: Sequence[] = [];
   private arrivals = 0;
 
   /**
@@ -40,37 +42,27 @@ export class Roster {
     private readonly states?: States,
   ) {}
 
-  /** Those that are waiting or preempted, in the order of their arrival. */
-  get waiting(): readonly Sequence[] {
-    return this.waitingSequences;
-  }
-
-  /** Those that are prefilling or decoding, in the order of their arrival. */
-  get running(): readonly Sequence[] {
-    return this.runningSequences;
-  }
-
   /** How many of the waiting ones are preempted. */
   get preempted(): number {
-    return this.waitingSequences.filter(({ state }) => state === "preempted").length;
+    return this.waiting.filter(({ state }) => state === "preempted").length;
   }
 
   /** A sequence arrives, and waits. */
   arrive(sequence: Sequence, now: number): void {
     sequence.arrival = this.arrivals++;
     sequence.arrivedAt = now;
-    this.waitingSequences.push(sequence);
+    this.waiting.push(sequence);
   }
 
   /** Takes a sequence that has waited in another scheduler. */
   receive(sequence: Sequence): void {
-    insert(this.waitingSequences, sequence);
+    insert(this.waiting, sequence);
   }
 
   /** A sequence migrates to another scheduler: it leaves everything here and is recomputed there in the same way. */
   migrate(sequence: Sequence): void {
-    if (!remove(this.waitingSequences, sequence)) {
-      remove(this.runningSequences, sequence);
+    if (!remove(this.waiting, sequence)) {
+      remove(this.running, sequence);
       sequence.become("preempted");
     }
     this.releaseKvBlocks(sequence);
@@ -87,26 +79,23 @@ export class Roster {
    * blocks from disk, and those whose step still runs after they were preempted.
    */
   admit(now: number): Sequence | undefined {
-    if (this.runningSequences.length >= this.maxRunning) return undefined;
-    for (const sequence of this.waitingSequences) {
+    if (this.running.length >= this.maxRunning) return undefined;
+    for (const sequence of this.waiting) {
       const { leader, saved } = sequence;
       if (sequence.stepsUnderWay > 0) continue;
       const ready = leader === undefined || leader.sampled > 0 || leader.state === "finished";
       if (!ready || this.fetches?.isFetching(sequence)) continue;
       const outcome = saved ? this.bringBack(sequence) : this.takeOver(sequence);
       if (outcome === "fetching") continue;
-      return outcome ? this.start(sequence, now) : undefined;
+      if (!outcome) return undefined;
+      sequence.admittedAt ??= now;
+      remove(this.waiting, sequence);
+      insert(this.running, sequence);
+      if (leader?.leads) this.dismiss(leader);
+      sequence.become(sequence.computed < sequence.prompt.length ? "prefilling" : "decoding");
+      return sequence;
     }
     return undefined;
-  }
-
-  private start(sequence: Sequence, now: number): Sequence {
-    sequence.admittedAt ??= now;
-    remove(this.waitingSequences, sequence);
-    insert(this.runningSequences, sequence);
-    this.dismiss(sequence.leader);
-    sequence.become(sequence.computed < sequence.prompt.length ? "prefilling" : "decoding");
-    return sequence;
   }
 
   /** A sequence's KV blocks come back from host memory, and its state, if there is room for them. */
@@ -128,6 +117,7 @@ export class Roster {
    */
   private takeOver(sequence: Sequence): boolean | "fetching" {
     const { kvBlockManager, states } = this;
+    const { kvBlockTokens } = kvBlockManager;
     if (states?.hasRoom === false) return false;
     const { leader, tokens } = sequence;
     const begins = sequence.state === "waiting";
@@ -143,18 +133,23 @@ export class Roster {
     ) {
       return false;
     }
-    if (ofLeader === undefined && this.awaitsKvBlocks(sequence)) return "fetching";
+    if (
+      ofLeader === undefined && !sequence.computesAll &&
+      this.fetches?.awaits(sequence, sequence.match!, this.accepted(sequence))
+    ) return "fetching";
     kvBlockManager.share(shared);
     sequence.kvBlocks = kvBlocks;
     sequence.prefixes = prefixes;
     states?.takeOver(sequence, ofLeader ? leader!.startSlot : prefixes[prefixes.length - 1]?.slot);
     sequence.match = undefined;
     if (ofLeader) sequence.noteDecodedLike(leader!);
-    else if (begins) this.noteDecoded(sequence);
-    sequence.computed = Math.min(
-      kvBlocks[0].length * kvBlockManager.kvBlockTokens,
-      tokens.length - 1,
-    );
+    else if (begins) {
+      for (const [i, prefix] of prefixes.entries()) {
+        const start = i * kvBlockTokens;
+        sequence.noteDecoded(start + prefix!.promptRows, start + kvBlockTokens);
+      }
+    }
+    sequence.computed = Math.min(kvBlocks[0].length * kvBlockTokens, tokens.length - 1);
     if (begins) sequence.cached = sequence.computed;
     this.counts.queriedTokens += tokens.length;
     this.counts.cachedTokens += sequence.computed;
@@ -165,20 +160,13 @@ export class Roster {
   newKvBlocks(shared: readonly (readonly number[])[], tokens: number): number {
     const { layout, kvBlockTokens } = this.kvBlockManager;
     const all = Math.ceil(tokens / kvBlockTokens);
-    return shared.reduce((sum, kvBlocks, group) => {
-      const held = kvBlocks.reduce(
-        (count, kvBlock) => count + (kvBlock === NO_KV_BLOCK ? 0 : 1),
-        0,
-      );
-      const most = layout.mostOfGroup(group, tokens, this.stepTokens) - held;
-      return sum + Math.min(all - kvBlocks.length, Math.max(0, most));
-    }, 0);
-  }
-
-  /** Whether a sequence waits for more of its prefix from disk than {@link findPrefix} has found. */
-  private awaitsKvBlocks(sequence: Sequence): boolean {
-    if (sequence.computesAll) return false;
-    return this.fetches?.awaits(sequence, sequence.match!, this.accepted(sequence)) ?? false;
+    let sum = 0;
+    for (const [group, kvBlocks] of shared.entries()) {
+      let most = layout.mostOfGroup(group, tokens, this.stepTokens);
+      for (const kvBlock of kvBlocks) if (kvBlock !== NO_KV_BLOCK) most--;
+      sum += Math.min(all - kvBlocks.length, Math.max(0, most));
+    }
+    return sum;
   }
 
   /** Which cached blocks a sequence may share: a new one, any; a preempted one, only those computed like its own. */
@@ -203,18 +191,9 @@ export class Roster {
     };
   }
 
-  /** Notes which tokens of the KV blocks that a sequence has taken over had been decoded. */
-  private noteDecoded(sequence: Sequence): void {
-    const { kvBlockTokens } = this.kvBlockManager;
-    sequence.prefixes.forEach((prefix, i) => {
-      const start = i * kvBlockTokens;
-      sequence.noteDecoded(start + prefix!.promptRows, start + kvBlockTokens);
-    });
-  }
-
   /** KV blocks kept free for the running sequences, one of each group each, before another is admitted. */
   get spare(): number {
-    return this.runningSequences.length * this.kvBlockManager.layout.groups.length;
+    return this.running.length * this.kvBlockManager.layout.groups.length;
   }
 
   /**
@@ -271,7 +250,7 @@ export class Roster {
 
   /** Preempts the newest sequence. Returns whether it was another one. */
   private makeRoom(sequence: Sequence): boolean {
-    const youngest = this.runningSequences[this.runningSequences.length - 1];
+    const youngest = this.running[this.running.length - 1];
     this.preempt(youngest);
     return youngest !== sequence;
   }
@@ -294,7 +273,7 @@ export class Roster {
 
   /** Recomputes the sequences that lost KV blocks, and those that share the lost ones. */
   recover(lost: LostKvBlocks): void {
-    const sharing = this.runningSequences.filter(({ kvBlocks }) =>
+    const sharing = this.running.filter(({ kvBlocks }) =>
       kvBlocks.some((own) => own.some((kvBlock) => lost.kvBlocks.has(kvBlock)))
     );
     for (const sequence of new Set([...lost.sequences, ...sharing])) {
@@ -302,7 +281,7 @@ export class Roster {
       // To copy what its leader has could fail again.
       const { leader } = sequence;
       sequence.leader = undefined;
-      this.dismiss(leader);
+      if (leader?.leads) this.dismiss(leader);
       if (sequence.runs) this.pause(sequence);
       this.dropSaved(sequence);
       this.forget(sequence);
@@ -311,8 +290,8 @@ export class Roster {
 
   /** A sequence runs no more and holds no KV blocks; it waits, before all that came after it. */
   private pause(sequence: Sequence): void {
-    remove(this.runningSequences, sequence);
-    insert(this.waitingSequences, sequence);
+    remove(this.running, sequence);
+    insert(this.waiting, sequence);
     sequence.become("preempted");
     sequence.underWay = 0;
     this.releaseKvBlocks(sequence);
@@ -335,23 +314,19 @@ export class Roster {
     if (sequence.state === "prefilling" && sequence.computed >= sequence.prompt.length) {
       sequence.become("decoding");
     }
-    this.publish(sequence);
-    this.states?.advance(sequence);
-    this.releaseBehind(sequence, before);
-  }
-
-  private publish(sequence: Sequence): void {
-    const { kvBlockTokens } = this.kvBlockManager;
+    const { layout, kvBlockTokens } = this.kvBlockManager;
     const { prefixes, kvBlocks, tokens } = sequence;
     while ((prefixes.length + 1) * kvBlockTokens <= sequence.computed) {
       const index = prefixes.length;
-      const before = index === 0 ? ROOT_PREFIX : prefixes[index - 1];
-      if (before === undefined) return;
+      const prefix = index === 0 ? ROOT_PREFIX : prefixes[index - 1];
+      if (prefix === undefined) break;
       const start = index * kvBlockTokens;
       const rows = sequence.promptRows(start, start + kvBlockTokens);
       const full = kvBlocks.map((own) => own[index]);
-      prefixes.push(this.kvBlockManager.publish(full, before, tokens, start, rows));
+      prefixes.push(this.kvBlockManager.publish(full, prefix, tokens, start, rows));
     }
+    this.states?.advance(sequence);
+    if (layout.hasWindows) this.releaseBehind(sequence, before);
   }
 
   /** Gives back the KV blocks behind the windows that were not when so many tokens were computed. */
@@ -379,20 +354,20 @@ export class Roster {
    * what the device does next waits for that step; else {@link StepHolds} keeps them until it is over.
    */
   finish(sequence: Sequence): void {
-    if (!remove(this.runningSequences, sequence)) remove(this.waitingSequences, sequence);
+    if (!remove(this.running, sequence)) remove(this.waiting, sequence);
     sequence.become("finished");
     this.releaseKvBlocks(sequence);
     this.states?.finish(sequence);
-    this.dropSaved(sequence);
+    if (sequence.saved || sequence.savedState) this.dropSaved(sequence);
     this.fetches?.forget(sequence);
     sequence.match = undefined;
     if (sequence.sampled === 0) this.appointLeader(sequence);
-    this.dismiss(sequence.leader);
+    if (sequence.leader?.leads) this.dismiss(sequence.leader);
   }
 
   /** Where a leader ends before it has computed its prompt, the first of its followers leads the others. */
   private appointLeader(former: Sequence): void {
-    const [heir, ...others] = this.waitingSequences.filter(({ leader }) => leader === former);
+    const [heir, ...others] = this.waiting.filter(({ leader }) => leader === former);
     if (heir === undefined) return;
     heir.leader = undefined;
     for (const other of others) other.leader = heir;
@@ -400,8 +375,8 @@ export class Roster {
   }
 
   /** A leader keeps nothing for its followers where none of them waits any more, and has no step end for them. */
-  private dismiss(leader: Sequence | undefined): void {
-    if (!leader?.leads || this.waitingSequences.some((one) => one.leader === leader)) return;
+  private dismiss(leader: Sequence): void {
+    if (this.waiting.some((one) => one.leader === leader)) return;
     leader.leads = false;
     this.states?.dropStart(leader);
   }
@@ -421,8 +396,9 @@ export class Roster {
 
 /** Puts a sequence where its arrival belongs. */
 function insert(list: Sequence[], sequence: Sequence): void {
-  const place = list.findIndex(({ arrival }) => arrival > sequence.arrival);
-  list.splice(place < 0 ? list.length : place, 0, sequence);
+  let place = list.length;
+  while (place > 0 && list[place - 1].arrival > sequence.arrival) place--;
+  list.splice(place, 0, sequence);
 }
 
 /** Removes a sequence. Returns whether the list had it. */

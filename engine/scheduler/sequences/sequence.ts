@@ -1,9 +1,24 @@
-import type { Sample, StepSampling } from "../../device/mod.ts";
+import type { Sample } from "../../device/mod.ts";
+import { M40Error } from "../../errors.ts";
 import { SequenceSampling, type SequenceSamplingOptions } from "../../sampling/mod.ts";
 import type { Match } from "../kv_blocks/kv_block_manager.ts";
 import type { Prefix } from "../kv_blocks/prefix_tree.ts";
 import type { SavedKvBlocks } from "../kv_blocks/host_kv_blocks.ts";
-import { checkTransition, type SequenceState } from "./sequence_state.ts";
+
+/**
+ * The state of a sequence: it waits to be admitted ("waiting"), computes its prompt ("prefilling"), samples
+ * tokens ("decoding"), was preempted and waits to go on ("preempted"), or has ended ("finished").
+ */
+export type SequenceState = "waiting" | "prefilling" | "decoding" | "preempted" | "finished";
+
+/** Where a sequence can go from each state. */
+const NEXT: Readonly<Record<SequenceState, readonly SequenceState[]>> = {
+  waiting: ["prefilling", "finished"],
+  prefilling: ["decoding", "preempted", "finished"],
+  decoding: ["preempted", "finished"],
+  preempted: ["prefilling", "decoding", "finished"],
+  finished: [],
+};
 
 /** Receives the tokens and the end of a sequence. What it throws ends this sequence and no other. */
 export interface SequenceListener {
@@ -59,10 +74,14 @@ export class Sequence {
   leads = false;
   readonly guess?: SequenceOptions["guess"];
   readonly hidden?: WantedHidden;
+  /** Whether it must compute all of its prompt itself. */
+  readonly computesAll: boolean;
   /** Of how many tokens of its prompt the hidden states were taken, where those of all are wanted. */
   hiddenTaken = 0;
   /** The prompt, then what was sampled. */
   readonly tokens: readonly number[];
+  /** How many of them were sampled. */
+  sampled = 0;
   /** How many of the tokens have their K and V in its KV blocks. */
   computed = 0;
   /** How many tokens of its prompt came from the cache when it was first admitted. */
@@ -107,26 +126,35 @@ export class Sequence {
   /** When it arrived and when it was first admitted, in milliseconds of `performance.now()`. */
   arrivedAt = 0;
   admittedAt?: number;
-  private current: SequenceState = "waiting";
+  /** Where it is; {@link become} alone changes it. */
+  state: SequenceState = "waiting";
+  /** Whether it takes part in steps: it is prefilling or decoding. */
+  runs = false;
   /** Absent once it was notified of the end. */
-  private listener?: SequenceListener;
+  listener?: SequenceListener;
   /** Parts of the prompt, rising, that were taken over from sequences that had decoded them. */
   private decodedParts: { readonly start: number; readonly end: number }[] = [];
   /** After these nothing more is sampled. */
   readonly endTokens: ReadonlySet<number>;
-  private readonly sampler: SequenceSampling;
-  private readonly logprobs: boolean;
+  /** How its next tokens are to be sampled. */
+  readonly sampler: SequenceSampling;
+  /** Whether something steers what is sampled: then some of it may be prepared, or need no sampling. */
+  readonly steered: boolean;
+  /** Whether no token may be taken in that was not sampled. */
+  readonly logprobs: boolean;
 
   constructor(options: SequenceOptions) {
     this.prompt = options.prompt;
     this.maxTokens = options.maxTokens;
     this.listener = options.listener;
     this.hidden = options.hidden;
+    this.computesAll = options.hidden?.of === "all";
     this.leader = options.leader;
     if (this.leader) this.leader.leads = true;
     this.endTokens = options.endTokens;
     this.sampler = new SequenceSampling(options);
     this.tokens = this.sampler.tokens;
+    this.steered = options.steering !== undefined;
     this.logprobs = options.logprobs ?? true;
     if (this.sampler.canGuess) {
       this.guess = options.guess ??
@@ -134,29 +162,17 @@ export class Sequence {
     }
   }
 
-  get state(): SequenceState {
-    return this.current;
-  }
-
-  /** Goes to another state; the scheduler's {@link Roster} alone says when. */
+  /**
+   * Goes to another state; the scheduler's {@link Roster} alone says when.
+   *
+   * @throws {M40Error} "internal" where it cannot go there.
+   */
   become(state: SequenceState): void {
-    checkTransition(this.current, state);
-    this.current = state;
-  }
-
-  /** Whether it takes part in steps. */
-  get runs(): boolean {
-    return this.current === "prefilling" || this.current === "decoding";
-  }
-
-  /** Tokens sampled so far. */
-  get sampled(): number {
-    return this.tokens.length - this.prompt.length;
-  }
-
-  /** Tokens that the sequence can grow to. */
-  get maxLength(): number {
-    return this.prompt.length + this.maxTokens;
+    if (!NEXT[this.state].includes(state)) {
+      throw new M40Error("internal", `a sequence that is ${this.state} cannot become ${state}`);
+    }
+    this.state = state;
+    this.runs = state === "prefilling" || state === "decoding";
   }
 
   /** How many of the tokens are computed, or will be by steps that have begun. */
@@ -166,7 +182,7 @@ export class Sequence {
 
   /** Tokens that no step has begun to compute: one while it decodes, more where some are computed again. */
   get left(): number {
-    return this.tokens.length - this.begun;
+    return this.tokens.length - this.computed - this.underWay;
   }
 
   /**
@@ -175,13 +191,8 @@ export class Sequence {
    */
   get canBegin(): boolean {
     if (this.stepsUnderWay === 0) return true;
-    return this.current === "prefilling" && this.underWay > 0 && this.left > 0 &&
+    return this.state === "prefilling" && this.underWay > 0 && this.left > 0 &&
       this.hidden === undefined && this.slot === undefined && this.nextSlot === undefined;
-  }
-
-  /** Whether it must compute all of its prompt itself. */
-  get computesAll(): boolean {
-    return this.hidden?.of === "all";
   }
 
   /** Of how many of its next `count` tokens, the last of them, the hidden states are wanted. */
@@ -198,7 +209,7 @@ export class Sequence {
 
   /** Whether its next step samples a token: only the last token and the {@link uncomputed} ones are left. */
   get samplesNext(): boolean {
-    return this.current === "decoding" &&
+    return this.state === "decoding" &&
       this.tokens.length - this.computed === 1 + this.uncomputed;
   }
 
@@ -245,46 +256,11 @@ export class Sequence {
     this.match = undefined;
   }
 
-  /** Whether a device can sample its tokens to come one after the other by itself. */
-  get canRun(): boolean {
-    return this.guess === undefined && this.hidden === undefined && this.uncomputed === 0 &&
-      this.sampler.isFixed;
-  }
-
-  /** How its next token is to be sampled, or the one after so many guesses; valid until the next call. */
-  sampling(guesses: readonly number[] = []): StepSampling {
-    return this.sampler.next(guesses);
-  }
-
-  /** The next token, where it needs no drawing: no other is allowed, and no log-probabilities are wanted. */
-  certain(): number | undefined {
-    return this.logprobs ? undefined : this.sampler.certain();
-  }
-
-  /** Does a part of what {@link sampling} needs; the answer is whether that takes little time now. */
-  proceed(): boolean {
-    return this.sampler.proceed();
-  }
-
-  /** Does a part of the work to come that needs no device; the answer is whether more of it is left. */
-  prepare(): boolean {
-    return this.sampler.prepare();
-  }
-
   /** Takes in a sampled token; the answer is whether nothing more is sampled. */
   append(sample: Sample): boolean {
     this.sampler.append(sample);
+    this.sampled++;
     return this.endTokens.has(sample.token) || this.sampled >= this.maxTokens;
-  }
-
-  /** Whether the listener was notified of the end. */
-  get isOver(): boolean {
-    return this.listener === undefined;
-  }
-
-  /** Passes a token to the listener. Returns whether it wants more. */
-  notify(sample: Sample): boolean {
-    return this.listener?.accept(sample) ?? false;
   }
 
   /** Notifies the listener of the end, once. */

@@ -19,7 +19,8 @@ interface Measured {
  * time.
  */
 export class ChunkBudget {
-  private budget: number;
+  /** Tokens of prompts in the next step that has decoding sequences as well. */
+  tokens: number;
   private decodeMs = 0;
   /** The last chunk that was smaller than those after it. */
   private smaller?: Measured;
@@ -39,12 +40,7 @@ export class ChunkBudget {
     private readonly leastTokens: number,
     private readonly tileTokens: readonly number[] = [],
   ) {
-    this.budget = Math.min(leastTokens, stepTokens);
-  }
-
-  /** Tokens of prompts in the next step that has decoding sequences as well. */
-  get tokens(): number {
-    return this.budget;
+    this.tokens = Math.min(leastTokens, stepTokens);
   }
 
   /** Takes in what a step took. */
@@ -57,8 +53,8 @@ export class ChunkBudget {
     const others = decodeTokens > 0 ? Math.min(this.decodeMs, milliseconds) : 0;
     const took = Math.max(milliseconds - others, 0.001);
     // A larger chunk, run when no sequence waited, says nothing of this size.
-    if (took > this.chunkMs && promptTokens > this.budget) return;
-    if (took <= this.chunkMs && promptTokens < this.budget) return;
+    if (took > this.chunkMs && promptTokens > this.tokens) return;
+    if (took <= this.chunkMs && promptTokens < this.tokens) return;
     const aim = AIM * this.chunkMs;
     // Down as well as up: the further a prompt is, the longer its chunks take.
     let tokens = promptTokens * Math.min(2, aim / took);
@@ -68,7 +64,7 @@ export class ChunkBudget {
       this.last = measured;
       tokens = Math.max(tokens, Math.min(2 * promptTokens, this.byLastGrowth(measured, aim)));
     }
-    this.budget = this.sizeUpTo(tokens);
+    this.tokens = this.sizeUpTo(tokens);
   }
 
   /** How many tokens would take so long, if each one more took what the last ones did that were added. */

@@ -1,37 +1,52 @@
-import type { StepOutput } from "../../device/mod.ts";
+import type { Sample, StepOutput } from "../../device/mod.ts";
 import { asM40Error, M40Error } from "../../errors.ts";
-import type { Deliveries } from "../sequences/deliveries.ts";
+import type { States } from "../kv_blocks/states.ts";
 import type { SchedulerCounts } from "../report.ts";
 import type { Roster } from "../sequences/roster.ts";
 import type { Sequence } from "../sequences/sequence.ts";
-import type { States } from "../kv_blocks/states.ts";
 import { outputError, type Turn } from "./turn.ts";
 
 /** Tokens that are taken in after one that was sampled because nothing else is allowed, at most. */
 const MOST_CERTAIN_TOKENS = 32;
 
+/** What a listener receives: a sampled token, or the end. */
+interface Delivery {
+  readonly sequence: Sequence;
+  readonly sample?: Sample;
+  /** Without a sample: why nothing more comes, where it failed. */
+  readonly error?: unknown;
+}
+
 /**
  * What comes of a step: its sequences grow by what was sampled, guessed rightly or certain, or give hidden
- * states, and end where they are complete or an output is none.
+ * states, and end where they are complete or an output is none. Listeners are notified later, while the device computes.
+ * What one throws concerns no other sequence.
  */
 export class Outcomes {
+  /** What listeners are yet to receive, in order. */
+  undelivered: Delivery[] = [];
+
+  /** @param onListenerError Receives what a listener threw at the end. */
   constructor(
     private readonly roster: Roster,
-    private readonly deliveries: Deliveries,
-    private readonly counts: Pick<
-      SchedulerCounts,
-      "promptTokens" | "generatedTokens" | "guessedTokens" | "certainTokens"
-    >,
-    private readonly states?: States,
+    private readonly counts: SchedulerCounts,
+    private readonly states: States | undefined,
+    private readonly onListenerError: (error: unknown) => void = () => {},
   ) {}
 
-  /** Takes in what a step gave: the outputs of its turns, one turn's after the other's. */
-  take(turns: readonly Turn[], outputs: readonly StepOutput[]): void {
+  /**
+   * Takes in what a step gave: the outputs of its turns, one turn's after the other's. In a run there is none of a
+   * sequence that had ended.
+   */
+  take(turns: readonly Turn[], outputs: readonly (StepOutput | undefined)[]): void {
     let first = 0;
     for (const turn of turns) {
+      const { length } = turn.outputs;
       // It may have been cancelled meanwhile.
-      if (turn.sequence.runs) this.takeTurn(turn, outputs, first);
-      first += turn.outputs;
+      if (turn.sequence.runs && (length === 0 || outputs[first] !== undefined)) {
+        this.takeTurn(turn, outputs as readonly StepOutput[], first);
+      }
+      first += length;
     }
   }
 
@@ -47,12 +62,13 @@ export class Outcomes {
     }
     if (sequence.sampled === 0) this.counts.promptTokens += count;
     if (sequence.hidden !== undefined) return this.takeHidden(turn, outputs, first);
-    const failed = turn.outputs > 0 && outputs[first].status !== "ok";
+    const wanted = turn.outputs.length;
+    const failed = wanted > 0 && outputs[first].status !== "ok";
     // The state that is written is the one after all of them.
     const together = this.states !== undefined && guesses.length > 0;
     // What gave such logits is nothing to be shared.
     if (!failed && !together) this.roster.advance(sequence, count);
-    for (let i = 0; i < turn.outputs; i++) {
+    for (let i = 0; i < wanted; i++) {
       const { status, sample } = outputs[first + i];
       if (status !== "ok") {
         const place = `token ${sequence.sampled + 1} of the answer`;
@@ -60,7 +76,7 @@ export class Outcomes {
       }
       const complete = sequence.append(sample!);
       this.counts.generatedTokens++;
-      this.deliveries.addSample(sequence, sample!);
+      this.undelivered.push({ sequence, sample });
       if (together && i === guesses.length) this.roster.advance(sequence, count + i);
       if (complete) return this.conclude(sequence);
       if (guesses[i] !== sample!.token) break;
@@ -69,21 +85,21 @@ export class Outcomes {
     }
     if (together && sequence.left > 1) this.states!.retreat(sequence);
     if (guesses.length > 0) this.roster.trim(sequence);
-    if (turn.outputs > 0) this.takeCertain(sequence);
+    if (wanted > 0 && sequence.steered && !sequence.logprobs) this.takeCertain(sequence);
   }
 
   /** Takes in the tokens that come next whatever the model says; the next step computes them together. */
   private takeCertain(sequence: Sequence): void {
     try {
       for (let i = 0; i < MOST_CERTAIN_TOKENS; i++) {
-        const token = sequence.certain();
+        const token = sequence.sampler.certain();
         if (token === undefined) return;
         const sample = { token, logprob: NaN, top: [] };
         const complete = sequence.append(sample);
         sequence.uncomputed++;
         this.counts.generatedTokens++;
         this.counts.certainTokens++;
-        this.deliveries.addSample(sequence, sample);
+        this.undelivered.push({ sequence, sample });
         if (complete) return this.conclude(sequence);
       }
     } catch (error) {
@@ -94,11 +110,11 @@ export class Outcomes {
   /** Takes in the hidden states that a sequence's turn gave; with the last of them it is complete. */
   private takeHidden(turn: Turn, outputs: readonly StepOutput[], first: number): void {
     const { sequence, count } = turn;
-    const given = outputs.slice(first, first + turn.outputs);
+    const given = outputs.slice(first, first + turn.outputs.length);
     const end = sequence.computed + count;
     for (const [i, { status }] of given.entries()) {
       if (status === "ok") continue;
-      const place = `token ${end - turn.outputs + i + 1} of the text`;
+      const place = `token ${end - given.length + i + 1} of the text`;
       return this.conclude(sequence, outputError(status, place));
     }
     try {
@@ -114,6 +130,33 @@ export class Outcomes {
   /** Ends a sequence. Its listener is notified after the tokens sampled before. */
   conclude(sequence: Sequence, error?: unknown): void {
     this.roster.finish(sequence);
-    this.deliveries.addEnd(sequence, error);
+    this.undelivered.push({ sequence, error });
+  }
+
+  /** Ends a sequence and notifies its listener at once. Undelivered tokens are dropped. */
+  end(sequence: Sequence, error?: unknown): void {
+    if (sequence.state !== "finished") this.roster.finish(sequence);
+    try {
+      sequence.notifyEnd(error);
+    } catch (thrown) {
+      this.onListenerError(thrown);
+    }
+  }
+
+  /** Notifies the listeners. */
+  deliver(): void {
+    const queue = this.undelivered;
+    this.undelivered = [];
+    for (const { sequence, sample, error } of queue) {
+      if (sample === undefined) this.end(sequence, error);
+      else {
+        try {
+          // Later tokens, and the end, may be queued already.
+          if (sequence.listener?.accept(sample) === false) this.end(sequence);
+        } catch (thrown) {
+          this.end(sequence, asM40Error(thrown));
+        }
+      }
+    }
   }
 }

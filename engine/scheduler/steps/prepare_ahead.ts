@@ -1,4 +1,3 @@
-import { OthersTurn } from "../sequences/others_turn.ts";
 import type { Sequence } from "../sequences/sequence.ts";
 
 /**
@@ -12,6 +11,9 @@ const QUIET_MS = 0.5;
 /** How much later than expected a result has to be, in milliseconds, so that it is not waited for. */
 const LATE_MS = 0.5;
 
+/** A sequence with work that needs no device. */
+type Prepared = Pick<Sequence, "runs"> & { readonly sampler: Pick<Sequence["sampler"], "prepare"> };
+
 /**
  * Lets sequences prepare their next tokens on the CPU while the device computes, each a part in turn, until
  * all is done or the step ends. Shortly before any step's result is expected, it starts no part, so that the
@@ -22,7 +24,7 @@ const LATE_MS = 0.5;
  * @param now The time in milliseconds.
  */
 export async function prepareAhead(
-  sequences: readonly Pick<Sequence, "runs" | "prepare">[],
+  sequences: readonly Prepared[],
   step: Promise<unknown>,
   ends: () => readonly number[],
   now: () => number,
@@ -66,9 +68,9 @@ function nextOf(ends: readonly number[], now: number): { end: number; isSure: bo
 }
 
 /** Whether more is left. What it throws, it throws again where the work is needed, and the sequence ends there. */
-function prepares(sequence: Pick<Sequence, "prepare">): boolean {
+function prepares({ sampler }: Prepared): boolean {
   try {
-    return sequence.prepare();
+    return sampler.prepare();
   } catch {
     return false;
   }
@@ -80,4 +82,31 @@ async function overOrLate(over: Promise<void>, ms: number): Promise<void> {
   const late = new Promise<void>((resolve) => timer = setTimeout(resolve, ms));
   await Promise.race([over, late]);
   clearTimeout(timer);
+}
+
+/**
+ * Yields the thread to other work, such as handling a step's result. A timer of 0 ms takes two milliseconds,
+ * and an immediate callback delays results.
+ */
+class OthersTurn {
+  private readonly channel = new MessageChannel();
+  private next?: () => void;
+
+  constructor() {
+    this.channel.port1.onmessage = () => this.next?.();
+  }
+
+  /** Resolves when others have had their turn. */
+  come(): Promise<void> {
+    return new Promise((resolve) => {
+      this.next = resolve;
+      this.channel.port2.postMessage(undefined);
+    });
+  }
+
+  /** No more turns come. */
+  close(): void {
+    this.channel.port1.close();
+    this.channel.port2.close();
+  }
 }

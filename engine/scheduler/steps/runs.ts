@@ -1,13 +1,12 @@
-import type { StepResult, StepSequence } from "../../device/mod.ts";
-import type { Deliveries } from "../sequences/deliveries.ts";
-import type { Outcomes } from "./outcomes.ts";
+import { type DeviceRun, fitsRun, type RunLimits, type StepResult } from "../../device/mod.ts";
 import type { KvBlockManager } from "../kv_blocks/kv_block_manager.ts";
-import type { SchedulerCounts, StepReport } from "../report.ts";
-import type { Roster } from "../sequences/roster.ts";
-import { runLimits, RunPlanner } from "./run_planner.ts";
-import { RunUnderWay } from "./run_under_way.ts";
-import type { SchedulerDevice } from "../scheduler_options.ts";
 import type { States } from "../kv_blocks/states.ts";
+import type { SchedulerCounts } from "../report.ts";
+import type { SchedulerDevice } from "../scheduler_options.ts";
+import type { Roster } from "../sequences/roster.ts";
+import type { Sequence } from "../sequences/sequence.ts";
+import type { Outcomes } from "./outcomes.ts";
+import type { StepsUnderWay, StepUnderWay } from "./steps_under_way.ts";
 import type { Turn } from "./turn.ts";
 
 /** The scheduler's parts that {@link Runs} use. */
@@ -17,94 +16,100 @@ export interface RunsClient {
   readonly kvBlockManager: KvBlockManager;
   readonly states?: States;
   readonly outcomes: Outcomes;
-  readonly deliveries: Deliveries;
-  readonly counts: Pick<SchedulerCounts, "runs" | "runSteps">;
+  readonly underWay: StepsUnderWay;
+  readonly counts: SchedulerCounts;
   readonly now: () => number;
-  /** Called after each step of a run. */
-  readonly onStep: (report: StepReport) => void;
 }
 
-/** The runs of a scheduler: steps that its device makes by itself, whose tokens are processed as they come. */
+/**
+ * Runs: steps of the same sequences that a device makes by itself, from token to token, whose tokens are processed as
+ * they come. There is one at a time.
+ *
+ * All sequences of a run decode, one token each, and their sampling depends on the token's number alone. None
+ * may wait that could be admitted. A run reserves all memory when it begins and preempts no sequence.
+ */
 export class Runs {
-  private readonly planner: RunPlanner;
-  /** The run that the device has or is about to get, and whether it should be short. */
-  private current?: RunUnderWay;
-  private endsSoon = false;
+  /** Whether the device has others to serve: the current run, or the next, begins no more steps. */
+  endsSoon = false;
+  /** The device's run, while nothing has asked it to stop. */
+  private current?: DeviceRun;
+  private readonly mostSteps: number;
 
   /**
    * @param mostSteps Of one run; 1: there are none.
    * @param maxRunning Sequences that run at the same time.
    */
-  constructor(private readonly client: RunsClient, mostSteps: number, maxRunning: number) {
-    const { device, roster, kvBlockManager, states } = client;
-    const steps = device.run === undefined ? 1 : mostSteps;
-    const wantsSteps = (rows: number) => device.wantsSteps?.(rows) ?? false;
-    this.planner = new RunPlanner(roster, kvBlockManager, states, steps, maxRunning, wantsSteps);
+  constructor(
+    private readonly client: RunsClient,
+    mostSteps: number,
+    private readonly maxRunning: number,
+  ) {
+    this.mostSteps = client.device.run === undefined ? 1 : mostSteps;
   }
 
-  /** Another user wants the device: the current or planned run begins no more steps. */
-  endRunSoon(): void {
+  /** The current run, or the next, begins no more steps. */
+  endSoon(): void {
     this.endsSoon = true;
     this.current?.stop();
-  }
-
-  /** A sequence has arrived. */
-  arrive(): void {
-    if (this.planner.hasPlaces) this.endRunSoon();
-  }
-
-  /** Earlier requests for the device are served before the next step. */
-  relax(): void {
-    this.endsSoon = false;
-  }
-
-  /** See {@link RunPlanner.plan}. */
-  plan(turns: readonly Turn[]): number {
-    return this.planner.plan(turns);
+    this.current = undefined;
   }
 
   /**
-   * A run is about to be given to the device.
-   *
-   * @param before When the step before was over, where there was one.
+   * How many steps these turns, which are planned and have not begun, are the first of; 1: no run. Afterwards each of their
+   * sequences holds the KV blocks and slots that it writes to in all of them.
    */
-  begin(turns: readonly Turn[], before?: number): RunUnderWay {
-    const run = this.current = new RunUnderWay(turns, this.client.now(), before);
-    if (this.endsSoon) run.stop();
-    return run;
+  plan(turns: readonly Turn[]): number {
+    const { roster, kvBlockManager, states, device } = this.client;
+    const { running, waiting } = roster;
+    if (this.mostSteps <= 1 || turns.length === 0 || turns.length < running.length) return 1;
+    if (waiting.length > 0 && running.length < this.maxRunning) return 1;
+    if (!turns.every(isPlain) || device.wantsSteps?.(turns.length)) return 1;
+    const limits = turns.map(limitsOf);
+    if (!fitsRun(limits)) return 1;
+    const left = limits.map(({ tokens }) => tokens);
+    let steps = Math.min(this.mostSteps, states ? Math.min(...left) : Math.max(...left));
+    while (steps > 1 && this.kvBlocksFor(turns, steps) > kvBlockManager.freeKvBlocks) {
+      steps = Math.floor(steps / 2);
+    }
+    if (steps <= 1) return 1;
+    if (states) { for (const { sequence } of turns) steps = states.reserveRun(sequence, steps); }
+    const reserved = steps > 1 &&
+      turns.every(({ sequence }) => roster.reserve(sequence, rowsIn(sequence, steps), false));
+    if (reserved) return steps;
+    if (states) { for (const { sequence } of turns) states.endRun(sequence); }
+    return 1;
   }
 
   /** Gives the device a run of so many steps at most; resolves when it is over. */
-  async give(
-    run: RunUnderWay,
-    parts: readonly StepSequence[],
-    steps: number,
-  ): Promise<StepResult> {
-    const { device, outcomes, deliveries, states, counts } = this.client;
+  async give(step: StepUnderWay, steps: number): Promise<StepResult> {
+    const { device, outcomes, states, counts, underWay, now } = this.client;
+    const { turns } = step;
     counts.runs++;
-    const limits = run.turns.map(({ sequence }) => ({
-      ...runLimits(sequence),
-      later: states?.laterOf(sequence),
+    const limits = turns.map((turn) => ({
+      ...limitsOf(turn),
+      later: states?.laterOf(turn.sequence),
     }));
-    const given = device.run!(parts, steps, limits, (outputs) => {
-      const step = run.next(outputs);
-      outcomes.take(step.turns, step.outputs);
-      deliveries.deliver();
+    const run = this.current = device.run!(turns, steps, limits, (outputs) => {
+      const rows = outputs.reduce((sum, output) => output === undefined ? sum : sum + 1, 0);
+      if (rows > 0) step.unreported.push(rows);
+      outcomes.take(turns, outputs);
+      for (const turn of turns) turn.position++;
+      outcomes.deliver();
       // They are fewer from the next step on.
-      if (run.hasEnded) run.stop();
+      if (turns.some(({ sequence }) => !sequence.runs)) this.endSoon();
       // Several may have come together.
-      queueMicrotask(() => this.report(run));
+      queueMicrotask(() => underWay.report(step, now()));
     });
-    run.begins(given);
-    await given.over;
+    if (this.endsSoon) this.endSoon();
+    await run.over;
     return { outputs: [] };
   }
 
   /** A run is over, however it ended. */
-  end(run: RunUnderWay): void {
+  end(step: StepUnderWay): void {
     this.current = undefined;
-    this.report(run);
-    this.trim(run.turns);
+    this.client.underWay.report(step, this.client.now());
+    this.trim(step.turns);
   }
 
   /** Gives back what was reserved for steps that will not be. */
@@ -117,12 +122,31 @@ export class Runs {
     }
   }
 
-  /** Reports the steps that have come since the last time. */
-  private report(run: RunUnderWay): void {
-    const { counts, now, onStep } = this.client;
-    for (const report of run.takeReports(now())) {
-      counts.runSteps++;
-      onStep(report);
+  /** KV blocks that they need in addition to their own. */
+  private kvBlocksFor(turns: readonly Turn[], steps: number): number {
+    const { kvBlockTokens } = this.client.kvBlockManager;
+    let needed = 0;
+    for (const { sequence } of turns) {
+      const end = Math.ceil((sequence.begun + rowsIn(sequence, steps)) / kvBlockTokens);
+      for (const kvBlocks of sequence.kvBlocks) needed += Math.max(0, end - kvBlocks.length);
     }
+    return needed;
   }
+}
+
+/** When the sequence of a turn samples no more. */
+function limitsOf({ sequence: { maxTokens, sampled, endTokens } }: Turn): RunLimits {
+  return { tokens: maxTokens - sampled, endTokens };
+}
+
+/** Rows that a sequence computes in so many steps, at most. */
+function rowsIn({ maxTokens, sampled }: Sequence, steps: number): number {
+  return Math.min(steps, maxTokens - sampled);
+}
+
+/** Whether a turn is one of those that follow from the one before. */
+function isPlain({ sequence, tokens, outputs, samplesNext }: Turn): boolean {
+  return samplesNext && tokens.length === 1 && outputs.length === 1 &&
+    sequence.guess === undefined && sequence.hidden === undefined && sequence.uncomputed === 0 &&
+    sequence.sampler.isFixed;
 }

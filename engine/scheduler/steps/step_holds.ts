@@ -1,6 +1,5 @@
 import type { KvBlockManager } from "../kv_blocks/kv_block_manager.ts";
 import { kvBlocksIn } from "../kv_blocks/kv_block_layout.ts";
-import { stepStates } from "../kv_blocks/states.ts";
 import type { Turn } from "./turn.ts";
 import { NONE } from "../../device/mod.ts";
 
@@ -28,8 +27,8 @@ export class StepHolds {
 
   constructor(private readonly kvBlockManager: KvBlockManager, turns: readonly Turn[]) {
     this.kvBlocks = turns.flatMap(({ sequence }) => kvBlocksIn(sequence.kvBlocks));
-    this.slots = turns.flatMap(({ sequence }) => {
-      const { from = NONE, to = NONE } = stepStates(sequence) ?? {};
+    this.slots = turns.flatMap(({ sequence, states }) => {
+      const { from = NONE, to = NONE } = states ?? {};
       return [from, to, sequence.laterSlot ?? NONE].filter((slot) => slot !== NONE);
     });
     kvBlockManager.holds.add(this.kvBlocks);

@@ -1,10 +1,11 @@
 import { asM40Error } from "../../errors.ts";
 import type { ChunkBudget } from "./chunk_budget.ts";
-import type { Lane } from "../sequences/lane.ts";
+import type { Lane, SchedulerOptions } from "../scheduler_options.ts";
 import type { Roster } from "../sequences/roster.ts";
-import type { SchedulerOptions } from "../scheduler_options.ts";
 import type { Sequence } from "../sequences/sequence.ts";
 import type { States } from "../kv_blocks/states.ts";
+import type { Outcomes } from "./outcomes.ts";
+import type { StepsUnderWay } from "./steps_under_way.ts";
 import { type Turn, turnOf } from "./turn.ts";
 
 /** The scheduler's options that decide which sequences take part in a step. */
@@ -15,20 +16,20 @@ type StepPlannerOptions = Pick<
 
 /** Plans the next step: one row of each decoding sequence, its certain and guessed tokens, and chunks of prompts. */
 export class StepPlanner {
-  /**
-   * @param stepsUnderWay How many steps the device has not answered yet.
-   * @param end Ends a sequence whose guesses fail.
-   * @param now The time in milliseconds.
-   */
+  private readonly concurrentSteps: number;
+
+  /** @param now The time in milliseconds. */
   constructor(
     private readonly roster: Roster,
     private readonly chunks: ChunkBudget,
     private readonly options: StepPlannerOptions,
     private readonly states: States | undefined,
-    private readonly stepsUnderWay: () => number,
-    private readonly end: (sequence: Sequence, error: unknown) => void,
+    private readonly underWay: StepsUnderWay,
+    private readonly outcomes: Outcomes,
     private readonly now: () => number,
-  ) {}
+  ) {
+    this.concurrentSteps = options.concurrentSteps ?? 1;
+  }
 
   /**
    * The next step's turns. Afterwards each of their sequences holds the KV blocks that it writes to.
@@ -42,12 +43,12 @@ export class StepPlanner {
     const everybody = Math.min(running.length + waiting.length, maxRunning);
     const decoding = lane === "prompts" ? [] : this.scheduleDecoding();
     let budget = stepTokens;
-    const delaysOthers = lane === undefined && this.stepsUnderWay() > 0 && this.decodes;
+    const delaysOthers = lane === undefined && this.underWay.steps.size > 0 && this.decodes;
     if (decoding.length > 0 || delaysOthers) {
-      const rows = rowsOf(decoding);
-      budget = Math.min(this.chunks.tokens, stepTokens - rows);
+      for (const { tokens } of decoding) budget -= tokens.length;
+      budget = Math.min(this.chunks.tokens, budget);
     }
-    const places = this.shareOf(everybody) - decoding.length;
+    const places = Math.ceil(everybody / this.concurrentSteps) - decoding.length;
     const chunks: Turn[] = [];
     let spare = this.spareOutputs(decoding);
     const take = (sequence: Sequence) => {
@@ -56,7 +57,7 @@ export class StepPlanner {
       if (turn.count === 0 || !this.roster.reserve(sequence, turn.count, false)) return;
       chunks.push(turn);
       budget -= turn.count;
-      spare -= Math.max(0, turn.outputs - 1);
+      spare -= Math.max(0, turn.outputs.length - 1);
     };
     for (const sequence of this.roster.running) {
       if (!sequence.samplesNext && sequence.canBegin && chunks.length < places) take(sequence);
@@ -66,7 +67,7 @@ export class StepPlanner {
       if (sequence === undefined) break;
       take(sequence);
     }
-    if (decoding.length + chunks.length + this.stepsUnderWay() === 0 && running.length > 0) {
+    if (decoding.length + chunks.length + this.underWay.steps.size === 0 && running.length > 0) {
       // Prompts that are half computed hold all KV blocks: the oldest gets its own at the others' cost.
       const [oldest] = this.roster.running;
       if (lane === "prompts" && oldest.samplesNext) return [];
@@ -76,11 +77,7 @@ export class StepPlanner {
     }
     if (chunks.length === 0) return decoding;
     // A device takes decode rows first.
-    return [
-      ...decoding,
-      ...chunks.filter((one) => one.decode),
-      ...chunks.filter((one) => !one.decode),
-    ];
+    return [...decoding, ...chunks.sort((a, b) => Number(b.decode) - Number(a.decode))];
   }
 
   /** Whether a running sequence samples a token in every step. */
@@ -98,11 +95,19 @@ export class StepPlanner {
   private scheduleDecoding(): Turn[] {
     const turns: Turn[] = [];
     const { running } = this.roster;
-    const decoding = running.filter((one) => one.samplesNext && one.canBegin)
-      .slice(0, this.shareOf(running.length));
-    const proposed = this.propose(decoding);
+    // So many that the steps that are computed at a time are alike.
+    const most = Math.ceil(running.length / this.concurrentSteps);
+    const decoding: Sequence[] = [];
+    let isPlain = true;
+    for (const one of running) {
+      if (decoding.length === most) break;
+      if (!one.samplesNext || !one.canBegin) continue;
+      decoding.push(one);
+      if (one.guess !== undefined || one.uncomputed > 0) isPlain = false;
+    }
+    const proposed = isPlain ? new Map<Sequence, readonly number[]>() : this.propose(decoding);
     // What is certain or repeated leaves a row to each of those that come after it.
-    let rows = this.extraRows(decoding, proposed);
+    let rows = isPlain ? 0 : this.extraRows(decoding, proposed);
     for (const sequence of decoding) {
       if (!sequence.runs) continue;
       const more = Math.min(sequence.uncomputed, rows);
@@ -111,7 +116,7 @@ export class StepPlanner {
     }
     for (const [i, { sequence, count, outputs }] of turns.entries()) {
       if (rows <= 0) break;
-      if (outputs === 0 || !sequence.runs) continue;
+      if (outputs.length === 0 || !sequence.runs) continue;
       const guesses = (proposed.get(sequence) ?? []).slice(0, rows);
       if (guesses.length === 0) continue;
       if (!this.roster.reserve(sequence, sequence.left + guesses.length, false, true)) continue;
@@ -122,11 +127,6 @@ export class StepPlanner {
     return turns.filter(({ sequence }) => sequence.runs);
   }
 
-  /** How many of so many sequences are in one step, so that the steps that are computed at a time are alike. */
-  private shareOf(sequences: number): number {
-    return Math.ceil(sequences / (this.options.concurrentSteps ?? 1));
-  }
-
   /** Outputs of a step that are left after one for each sequence that runs or may be admitted. */
   private spareOutputs(
     turns: readonly Turn[],
@@ -135,12 +135,13 @@ export class StepPlanner {
     const { maxRunning } = this.options;
     const { running, waiting } = this.roster;
     const others = waiting.length > 0 ? maxRunning : running.length;
-    const guesses = turns.reduce((sum, { guesses }) => sum + guesses.length, 0);
-    return Math.max(0, stepOutputs - others - guesses);
+    let spare = stepOutputs - others;
+    for (const { guesses } of turns) spare -= guesses.length;
+    return Math.max(0, spare);
   }
 
   /** What each of them may be going to sample, as many tokens together as a step has outputs to spare. */
-  private propose(decoding: readonly Sequence[]): ReadonlyMap<Sequence, readonly number[]> {
+  private propose(decoding: readonly Sequence[]): Map<Sequence, readonly number[]> {
     const proposed = new Map<Sequence, readonly number[]>();
     let room = this.spareOutputs([], this.options.lanes?.decodeTokens);
     for (const sequence of decoding) {
@@ -173,13 +174,8 @@ export class StepPlanner {
     try {
       return sequence.guess(sequence.tokens, most).slice(0, most);
     } catch (error) {
-      this.end(sequence, asM40Error(error));
+      this.outcomes.end(sequence, asM40Error(error));
       return [];
     }
   }
-}
-
-/** Rows of a step. */
-function rowsOf(turns: readonly Turn[]): number {
-  return turns.reduce((sum, { count, guesses }) => sum + count + guesses.length, 0);
 }

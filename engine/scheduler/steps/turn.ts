@@ -1,36 +1,46 @@
-import type { OutputStatus, StepSequence } from "../../device/mod.ts";
+import type { OutputStatus, StepSampling, StepSequence } from "../../device/mod.ts";
 import { M40Error } from "../../errors.ts";
-import type { Sequence } from "../sequences/sequence.ts";
 import { stepStates } from "../kv_blocks/states.ts";
+import type { Sequence } from "../sequences/sequence.ts";
 
-/** One sequence's part in a step: the rows that are computed, all of one kind, and what they give. */
-export interface Turn {
+/** One sequence's part in a step, as the device takes it: its rows, all of one kind, and what they give. */
+export interface Turn extends StepSequence {
   readonly sequence: Sequence;
-  /** The position of the first of its tokens. */
-  readonly position: number;
+  /** Of a run: the position of the step whose result is next. */
+  position: number;
   /** Tokens that are computed, guesses not counted. */
   readonly count: number;
-  /** Whether they are computed as decode rows; else as prompt rows. */
-  readonly decode: boolean;
   /** Whether its sequence samples in each step; else it computes a prompt, or what it lost. */
   readonly samplesNext: boolean;
-  /** What may come after them; computed as well. */
+  /** What may come after the tokens; computed as well. */
   readonly guesses: readonly number[];
   /**
    * Tokens that are sampled: one after the last token and one after each guess, or none. Or hidden states that are
    * given, of so many of the last tokens.
    */
-  readonly outputs: number;
+  readonly outputs: readonly TurnOutput[];
+  states?: StepSequence["states"];
 }
 
+type TurnOutput = StepSequence["outputs"][number] & { sampling?: StepSampling };
+
+const NO_TOKENS: readonly number[] = [];
+
 /** A sequence's turn of at most so many rows; guesses come on top. */
-export function turnOf(sequence: Sequence, most: number, guesses: readonly number[] = []): Turn {
+export function turnOf(sequence: Sequence, most: number, guesses = NO_TOKENS): Turn {
+  const { begun: position, kvBlocks, samplesNext } = sequence;
   const rows = sequence.nextRows();
   const count = Math.min(rows.count, most);
-  const sampled = count === sequence.left ? 1 + guesses.length : 0;
-  const outputs = sequence.hidden === undefined ? sampled : sequence.hiddenIn(count);
-  const { begun: position, samplesNext } = sequence;
-  return { sequence, position, count, decode: rows.decode, samplesNext, guesses, outputs };
+  const tokens = sequence.tokens.slice(position, position + count).concat(guesses);
+  const outputs: TurnOutput[] = [];
+  if (sequence.hidden !== undefined) {
+    const kind = "hidden";
+    for (let i = sequence.hiddenIn(count); i > 0; i--) outputs.push({ row: count - i, kind });
+  } else if (count === sequence.left) {
+    for (let i = 0; i <= guesses.length; i++) outputs.push({ row: count - 1 + i });
+  }
+  const { decode } = rows;
+  return { sequence, tokens, position, count, kvBlocks, decode, samplesNext, guesses, outputs };
 }
 
 /** A step begins to compute a turn. */
@@ -46,27 +56,17 @@ export function endTurn({ sequence, count }: Turn): void {
   if (sequence.runs) sequence.underWay -= count;
 }
 
-/** A turn as the device takes it. */
-export function stepOf(turn: Turn): StepSequence {
-  const { sequence, position, count, decode, guesses, outputs } = turn;
-  const { kvBlocks } = sequence;
-  const tokens = sequence.tokens.slice(position, position + count);
-  const step = { tokens, position, kvBlocks, decode, states: stepStates(sequence) };
-  if (outputs === 0) return { ...step, outputs: NO_OUTPUTS };
-  if (sequence.hidden !== undefined) {
-    const row = (i: number) => ({ row: count - outputs + i, kind: "hidden" as const });
-    return { ...step, outputs: Array.from({ length: outputs }, (_, i) => row(i)) };
+/** Adds to a turn what follows from the steps before and from the memory reserved: its slots, and how it is sampled. */
+export function completeTurn(turn: Turn): void {
+  const { sequence, guesses, outputs } = turn;
+  if (sequence.slot !== undefined || sequence.nextSlot !== undefined) {
+    turn.states = stepStates(sequence);
   }
-  const first = { row: count - 1, sampling: sequence.sampling() };
-  if (guesses.length === 0) return { ...step, outputs: [first] };
-  const others = guesses.map((_, i) => ({
-    row: count + i,
-    sampling: sequence.sampling(guesses.slice(0, i + 1)),
-  }));
-  return { ...step, tokens: [...tokens, ...guesses], outputs: [first, ...others] };
+  if (sequence.hidden !== undefined) return;
+  for (let i = 0; i < outputs.length; i++) {
+    outputs[i].sampling = sequence.sampler.next(i === 0 ? NO_TOKENS : guesses.slice(0, i));
+  }
 }
-
-const NO_OUTPUTS: StepSequence["outputs"] = [];
 
 /**
  * The error of an output that has no result, for the person who made the request.

@@ -1,7 +1,7 @@
 // The error of a request that finds the queue full.
 import { assertEquals, assertThrows } from "@std/assert";
 import { M40Error } from "../../errors.ts";
-import { assertQueueRoom } from "./sequence_queue.ts";
+import { assertQueueRoom } from "./room.ts";
 
 Deno.test("a full queue says how many wait, those that run next left out, and how many may", () => {
   const maxWaiting = 64;

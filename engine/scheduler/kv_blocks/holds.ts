@@ -1,6 +1,8 @@
 /** How many unfinished steps use each KV block or slot, and which of them have lost their owner meanwhile. */
 export class Holds {
   private readonly counts: Uint32Array;
+  /** How many steps use any. */
+  steps = 0;
   /** Those without an owner: they become free when the last step that uses them ends. */
   private readonly givenUp = new Set<number>();
 
@@ -21,6 +23,7 @@ export class Holds {
 
   /** Counts a step that uses them. */
   add(used: readonly number[]): void {
+    this.steps++;
     for (const one of used) this.counts[one]++;
   }
 
@@ -38,6 +41,7 @@ export class Holds {
 
   /** A step has ended. Returns those that have neither an owner nor a step any more. */
   remove(used: readonly number[]): number[] {
+    this.steps--;
     const free: number[] = [];
     for (const one of used) {
       if (--this.counts[one] === 0 && this.givenUp.delete(one)) free.push(one);
