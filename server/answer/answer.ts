@@ -28,8 +28,7 @@ export const modelFields = {
     { anyOf: [{ type: "number" }, { type: "string" }, { type: "null" }] },
     (value) => value === undefined || value === null ? null : parseKeepAlive(value),
   ).optional().meta({
-    description:
-      "How long the model stays in memory when nobody uses it any more, as Ollama has it: " +
+    description: "How long the model stays in memory after its last use, as Ollama has it: " +
       'seconds, or a time such as "5m"; 0 unloads it at once, -1 never. Absent: as the server was ' +
       "started (--keep-alive).",
   }),

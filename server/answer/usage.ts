@@ -8,13 +8,13 @@ export const Usage = z.strictObject({
   prompt_tokens: tokens(
     "Tokens of the prompts; a prompt counts once, however many answers it has.",
   ),
-  completion_tokens: tokens("Tokens drawn, end tokens included."),
+  completion_tokens: tokens("Tokens sampled, end tokens included."),
   total_tokens: tokens("Both together."),
   prompt_tokens_details: z.strictObject({
     cached_tokens: tokens("Tokens of the prompts that were found in the prefix cache."),
   }),
   completion_tokens_details: z.strictObject({
-    reasoning_tokens: tokens("Tokens drawn that are reasoning."),
+    reasoning_tokens: tokens("Tokens sampled that are reasoning."),
   }),
 }).meta({ id: "Usage", description: "Tokens that a request took." });
 export type Usage = z.output<typeof Usage>;

@@ -7,15 +7,18 @@ type Counted = Exclude<keyof NonNullable<EngineStatus["disk"]>, Present>;
 type Present = "kvBlocks" | "bytes" | "limitBytes" | "reads" | "writes";
 
 const COUNTERS: Readonly<Record<Counted, readonly [name: string, help: string]>> = {
-  readKvBlocks: ["read_pages", "KV pages that were read from disk."],
+  readKvBlocks: ["read_pages", "KV blocks that were read from disk."],
   readBytes: ["read_bytes", "Their bytes."],
-  readFailures: ["read_failures", "KV pages that could not be read from disk; they were computed."],
+  readFailures: [
+    "read_failures",
+    "KV blocks that could not be read from disk; they were computed.",
+  ],
   damagedKvBlocks: ["damaged_pages", "Of those, the ones whose files were damaged."],
-  writtenKvBlocks: ["written_pages", "KV pages that were written to disk."],
+  writtenKvBlocks: ["written_pages", "KV blocks that were written to disk."],
   writtenBytes: ["written_bytes", "Their bytes."],
-  writeFailures: ["write_failures", "KV pages that could not be written to disk."],
-  removedKvBlocks: ["removed_pages", "KV pages that were removed from disk to make room."],
-  missedKvBlocks: ["missed_pages", "KV pages that were evicted before they could be written."],
+  writeFailures: ["write_failures", "KV blocks that could not be written to disk."],
+  removedKvBlocks: ["removed_pages", "KV blocks that were removed from disk to make room."],
+  missedKvBlocks: ["missed_pages", "KV blocks that were evicted before they could be written."],
 };
 
 /** What a model's disk cache does, for Prometheus; its counters stay when the model is unloaded. */
@@ -30,7 +33,7 @@ export class DiskMetrics {
     }
     registry.gauge(
       ["m40_disk_cache_pages"],
-      "KV pages of this model on disk, as far as is known.",
+      "KV blocks of this model on disk, as far as is known.",
       () => this.engine()?.status().disk?.kvBlocks,
     );
     registry.gauge(

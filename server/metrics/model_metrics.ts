@@ -164,7 +164,7 @@ export class ModelMetrics implements EngineObserver {
     );
     registry.gauge(
       ["m40_kv_cache_usage_ratio", "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"],
-      "KV pages that sequences hold, of all; 1 is all of them.",
+      "KV blocks that sequences hold, of all; 1 is all of them.",
       () => share(this.status?.usedKvBlocks, this.status?.kvBlocks),
     );
     registry.gauge(

@@ -119,7 +119,7 @@ export type CardObject = z.output<typeof CardObject>;
 export const DiskCacheObject = z.strictObject({
   bytes: count().meta({ description: "Bytes of all models' files, as far as is known." }),
   limit_bytes: count(),
-  pages: count().meta({ description: "KV pages of the models in memory." }),
+  pages: count().meta({ description: "KV blocks of the models in memory." }),
   pages_read: count().meta({ description: "Since the models were loaded, as are the next three." }),
   pages_written: count(),
   pages_damaged: count(),

@@ -230,8 +230,8 @@ export const ChatCompletionRequest = z.object({
     .meta({ description: 'Not supported but for "none" and "auto", which do nothing.' }),
   audio: z.unknown().optional().meta({ description: "Not supported: absent." }),
   web_search_options: z.unknown().optional().meta({ description: "Not supported: absent." }),
-  user: string("Who asks. Accepted, without effect."),
-  safety_identifier: ignored("Who asks."),
+  user: string("The caller's user. Accepted, without effect."),
+  safety_identifier: ignored("The caller's user."),
   prompt_cache_key: ignored(
     "Which cache serves the request; here prompts that begin alike share it.",
   ),
@@ -304,7 +304,7 @@ export const ChatChoice = z.strictObject({
       description: "The tools that the model calls, where it calls some.",
     }),
     reasoning_content: z.string().optional().meta({
-      description: "The model's reasoning, where there is some and it is told apart.",
+      description: "The model's reasoning, where the answer has some and m40 recognises it.",
     }),
     refusal: z.null(),
   }),

@@ -21,6 +21,11 @@ const WORDS: readonly (readonly [word: RegExp, instead: string])[] = [
   [/\bpage tables?\b/gi, "block table"],
   [/\bat the moment\b/gi, "now"],
   [/\bof its own kind\b/gi, "what it is"],
+  [/\b(cache's|copies of|give it|kept|held) pages?\b/gi, "KV block"],
+  [/\b(drawing|draws?|drew) (its|their|so many|from stream)\b/gi, "sample"],
+  [/\btold apart\b/gi, "distinguish, or recognise"],
+  [/\bwho asks\b/gi, "the user, or the client"],
+  [/\bsome (ten|twenty|thirty|forty|fifty|sixty|seventy)\b/gi, "the number, or none"],
 ];
 
 /** A word that has a plainer one, on a line counted from 1. */
