@@ -111,9 +111,15 @@ async function run(
   let ended: Promise<unknown>;
   if (listening === "text") {
     const generations = Generation.start(
-      prompts.map((prompt) => (
-        { prompt, maxTokens: SAMPLED_TOKENS, sampling: parameters, stop: ["\n\n"] }
-      )),
+      prompts.map((prompt) => ({
+        prompt,
+        maxTokens: SAMPLED_TOKENS,
+        sampling: parameters,
+        topLogprobs: 0,
+        logprobs: false,
+        endTokens: tokenizer.endTokens,
+        stop: ["\n\n"],
+      })),
       { tokenizer, texts, queue: scheduler },
     );
     ended = Promise.all(generations.map(async (generation) => {

@@ -7,6 +7,7 @@ import {
   type EngineObserver,
   type GenerateRequest,
   Generation,
+  type GenerationServices,
   GuardedObserver,
   LONG_TEXT,
   type PositionLogits,
@@ -68,7 +69,7 @@ export class Engine {
   readonly stopDefaults: readonly string[];
   private readonly guarded: GuardedObserver;
   private readonly copies: Replicas;
-  private readonly texts: TokenTexts;
+  private readonly services: GenerationServices;
   private readonly requests: RequestChecker;
   /** Work that requests can make long is done off the event loop; texts do not wait for grammars. */
   private readonly side: SideThreads;
@@ -104,11 +105,16 @@ export class Engine {
       texts: new SideThread(metadata, preTokenizer),
     };
     if (chat !== undefined) {
-      chat.encodeText = (text, options, signal) => this.encode(text, options, signal);
+      chat.encodeText = this.encode.bind(this);
     }
     this.guarded = new GuardedObserver(serving.onObserverError);
-    this.texts = new TokenTexts(tokenizer);
     this.copies = new Replicas(loaded.placed, serving, this.guarded);
+    this.services = {
+      tokenizer,
+      texts: new TokenTexts(tokenizer),
+      queue: this.copies.queue,
+      observer: this.guarded,
+    };
     this.device = this.cards[0].device;
   }
 
@@ -213,9 +219,7 @@ export class Engine {
    */
   generateAll(requests: readonly GenerateRequest[]): Generation[] {
     this.assertOpen();
-    const { tokenizer, texts, guarded, copies: { queue } } = this;
-    const plans = this.requests.planAll(requests);
-    return Generation.start(plans, { tokenizer, texts, queue, observer: guarded });
+    return Generation.start(this.requests.checkAll(requests), this.services);
   }
 
   /**
@@ -227,9 +231,7 @@ export class Engine {
    */
   score(tokens: readonly number[], options: ScoringOptions): Scoring {
     this.assertOpen();
-    const { tokenizer, texts, copies: { queue } } = this;
-    const services = { tokenizer, texts, queue };
-    return Scoring.start(this.requests.checkText(tokens), options, services);
+    return Scoring.start(this.requests.checkText(tokens), options, this.services);
   }
 
   /**

@@ -47,7 +47,7 @@ export {
   Generation,
   type GenerationChunk,
   type GenerationObserver,
-  type GenerationPlan,
+  type GenerationOptions,
   type GenerationReport,
   type GenerationServices,
   type GenerationTimes,

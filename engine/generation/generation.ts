@@ -6,17 +6,17 @@ import {
   type ToolCallPiece,
 } from "../chat/mod.ts";
 import type { Sample } from "../device/mod.ts";
-import type { SamplingParameters, Steering } from "../sampling/mod.ts";
-import { Sequence, type SequenceListener, type SequenceQueue } from "../scheduler/mod.ts";
+import {
+  Sequence,
+  type SequenceListener,
+  type SequenceOptions,
+  type SequenceQueue,
+} from "../scheduler/mod.ts";
 import type { StreamingDecoder, Tokenizer, TokenTexts } from "../tokenizer/mod.ts";
 import { startDeadline } from "./deadline.ts";
 import { M40Error } from "../errors.ts";
-import type {
-  FinishReason,
-  GenerationObserver,
-  GenerationReport,
-  GenerationTimes,
-} from "./generation_report.ts";
+import type { FinishReason, GenerationReport, GenerationTimes } from "./generation_report.ts";
+import type { GuardedObserver } from "./observer.ts";
 import { StopStrings } from "./stop_strings.ts";
 
 /** A token of the output. */
@@ -67,21 +67,13 @@ export interface GenerationChunk {
   readonly usage?: Usage;
 }
 
-/** What a {@link Generation} is made from, checked before. */
-export interface GenerationPlan {
-  readonly prompt: readonly number[];
-  readonly maxTokens: number;
-  readonly sampling: SamplingParameters;
+/** What a {@link Generation} is made from, checked before: what its sequence is, and how its tokens are read. */
+export interface GenerationOptions extends Omit<SequenceOptions, "listener" | "leader"> {
   readonly stop: readonly string[];
-  /** Tokens that end the output, in addition to the model's own. */
-  readonly stopTokens?: ReadonlySet<number>;
   /** Absent: all output is content. */
   readonly format?: OutputFormat;
   /** Whether reasoning stays in the text. */
   readonly inline?: boolean;
-  /** Absent: tokens carry no log-probabilities. */
-  readonly topLogprobs?: number;
-  readonly steering?: Steering;
   readonly signal?: AbortSignal;
   /** Absent: no deadline. */
   readonly timeoutMs?: number;
@@ -93,18 +85,13 @@ export interface GenerationPlan {
 /** Chunks that a reader is given together at most: it works on them without a break. */
 const MOST_TOGETHER = 64;
 
-/** Whether anything is to be computed. */
-function isWanted({ maxTokens, signal }: GenerationPlan): boolean {
-  return maxTokens > 0 && !signal?.aborted;
-}
-
 /** What generations are made with. */
 export interface GenerationServices {
   readonly tokenizer: Tokenizer;
   /** The text of each token. */
   readonly texts: TokenTexts;
   readonly queue: SequenceQueue;
-  readonly observer?: GenerationObserver;
+  readonly observer?: GuardedObserver;
 }
 
 /**
@@ -115,12 +102,17 @@ export interface GenerationServices {
 export class Generation implements AsyncIterable<GenerationChunk>, SequenceListener {
   private readonly chunks: GenerationChunk[] = [];
   private readonly decoder: StreamingDecoder;
-  private readonly stops: StopStrings;
+  /** Absent where no text ends the output. */
+  private readonly stops?: StopStrings;
   /** Separates reasoning from content; absent where all is content. */
   private readonly reader?: OutputReader;
   private reasoningTokens = 0;
   /** Its sequence in the scheduler. */
   readonly sequence: Sequence;
+  /** Tokens of the prompt. */
+  readonly promptTokens: number;
+  /** Whether anything is to be computed. */
+  private readonly computes: boolean;
   private readonly abort = () => this.cancel();
   private readonly arrival = performance.now();
   private deadline?: number;
@@ -133,67 +125,55 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   private ended = false;
   private error?: unknown;
   private readonly over = Promise.withResolvers<void>();
-
-  private readonly tokenizer: Tokenizer;
-  private readonly endTokens: ReadonlySet<number>;
+  /** Resolves when the engine has finished its work on it, however it ended. */
+  readonly done: Promise<void> = this.over.promise;
 
   /**
-   * @param plan The request. It is not queued before {@link start}.
+   * @param options The request. It is not queued before {@link start}.
    * @param services What it is generated with.
    * @param leader A generation with the same prompt, whose KV blocks this one shares.
    */
   private constructor(
-    private readonly plan: GenerationPlan,
+    private readonly options: GenerationOptions,
     private readonly services: GenerationServices,
     leader?: Generation,
   ) {
-    const { tokenizer } = services;
-    this.tokenizer = tokenizer;
-    this.decoder = tokenizer.decoder({ continuing: true });
-    this.stops = new StopStrings(plan.stop);
-    this.reader = plan.format?.reader(plan.inline);
-    // Sequences with the same set of end tokens share it on the device.
-    this.endTokens = plan.stopTokens?.union(tokenizer.endTokens) ?? tokenizer.endTokens;
-    this.sequence = new Sequence({
-      prompt: plan.prompt,
-      maxTokens: plan.maxTokens,
-      sampling: plan.sampling,
-      topLogprobs: plan.topLogprobs ?? 0,
-      endTokens: this.endTokens,
-      stopTokens: plan.stopTokens,
-      suppressed: tokenizer.suppressed,
-      tokenBytes: (token) =>
-        token < tokenizer.vocabSize ? tokenizer.tokenBytes(token) : new Uint8Array(0),
-      steering: plan.steering,
-      logprobs: plan.topLogprobs !== undefined,
-      listener: this,
-      leader: leader?.sequence,
-    });
+    const { prompt, maxTokens, stop, format, inline, signal } = options;
+    this.decoder = services.tokenizer.decoder({ continuing: true });
+    if (stop.length > 0) this.stops = new StopStrings(stop);
+    this.reader = format?.reader(inline);
+    this.promptTokens = prompt.length;
+    this.computes = maxTokens > 0 && !signal?.aborted;
+    this.sequence = new Sequence({ ...options, listener: this, leader: leader?.sequence });
   }
 
   /**
    * Queues generations, all or none; fails as {@link SequenceQueue.add} does. Those whose prompts are the same array
    * compute it once.
    */
-  static start(plans: readonly GenerationPlan[], services: GenerationServices): Generation[] {
+  static start(all: readonly GenerationOptions[], services: GenerationServices): Generation[] {
     const leaders = new Map<readonly number[], Generation>();
-    const generations = plans.map((plan) => {
-      const generation = new Generation(plan, services, leaders.get(plan.prompt));
+    const generations: Generation[] = [];
+    const sequences: Sequence[] = [];
+    for (const options of all) {
+      const leader = leaders.get(options.prompt);
+      const generation = new Generation(options, services, leader);
+      generations.push(generation);
       // A generation that computes nothing has no followers.
-      if (isWanted(plan) && !leaders.has(plan.prompt)) leaders.set(plan.prompt, generation);
-      return generation;
-    });
-    const wanted = generations.filter(({ plan }) => isWanted(plan));
-    services.queue.add(...wanted.map(({ sequence }) => sequence));
+      if (!generation.computes) continue;
+      sequences.push(generation.sequence);
+      if (leader === undefined) leaders.set(options.prompt, generation);
+    }
+    services.queue.add(...sequences);
     for (const generation of generations) generation.begin();
     return generations;
   }
 
   /** Heeds the signal and the deadline; where nothing is to be computed, it ends at once. */
   private begin(): void {
-    const { signal, timeoutMs, timeoutFrom = this.arrival, maxTokens, steering } = this.plan;
+    const { signal, timeoutMs, timeoutFrom = this.arrival, maxTokens, steering } = this.options;
     steering?.begun?.(this.done);
-    if (!isWanted(this.plan)) {
+    if (!this.computes) {
       if (maxTokens === 0 && !signal?.aborted) this.finish("length", []);
       this.services.queue.cancel(this.sequence);
       return;
@@ -204,19 +184,9 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     }
   }
 
-  /** Tokens of the prompt. */
-  get promptTokens(): number {
-    return this.plan.prompt.length;
-  }
-
   /** How many prompt tokens came from the cache; known with the first chunk. */
   get cachedTokens(): number {
     return this.sequence.cached;
-  }
-
-  /** Resolves when the engine has finished its work on it, however it ended. */
-  get done(): Promise<void> {
-    return this.over.promise;
   }
 
   /** How long it has taken so far. */
@@ -240,7 +210,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     if (this.ended) return;
     const seconds = timeoutMs / 1000;
     const done = this.sampled > 0
-      ? `${this.sampled} of at most ${this.plan.maxTokens} tokens were sampled`
+      ? `${this.sampled} of at most ${this.options.maxTokens} tokens were sampled`
       : this.sequence.admittedAt === undefined
       ? "it was still waiting for its turn"
       : "its prompt was still being computed";
@@ -255,9 +225,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<GenerationChunk> {
-    for await (const chunks of this.together()) {
-      for (const chunk of chunks) yield chunk;
-    }
+    for await (const chunks of this.together()) yield* chunks;
   }
 
   /** Iterates it in batches: each has all chunks ready by then, at least one. */
@@ -266,58 +234,45 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
       while (true) {
         while (this.chunks.length > 0) yield this.chunks.splice(0, MOST_TOGETHER);
         if (this.ended) break;
-        await new Promise<void>((resolve) => this.wake = resolve);
+        const { promise, resolve } = Promise.withResolvers<void>();
+        this.wake = resolve;
+        await promise;
       }
       if (this.error !== undefined) throw this.error;
     } finally {
-      this.cancel();
+      if (!this.ended) this.cancel();
     }
   }
 
   accept(sample: Sample): boolean {
     const now = performance.now();
-    if (this.lastToken === undefined) this.services.observer?.firstToken?.(now - this.arrival);
-    else this.services.observer?.token?.(now - this.lastToken);
+    const { observer } = this.services;
+    if (this.lastToken === undefined) observer?.notify("firstToken", now - this.arrival);
+    else observer?.notify("token", now - this.lastToken);
     this.lastToken = now;
     this.firstToken ??= now;
     this.sampled++;
-    if (this.endTokens.has(sample.token)) {
+    if (this.options.endTokens.has(sample.token)) {
       this.finish("stop", []);
       return false;
     }
     // The tags count as reasoning as well: the one that begins it and the one that ends it.
-    const before = this.reader?.inReasoning ?? false;
+    const { reader, stops } = this;
+    const before = reader?.inReasoning ?? false;
     const piece = this.read(sample.token);
-    const isReasoning = before || (this.reader?.inReasoning ?? false);
+    const isReasoning = before || (reader?.inReasoning ?? false);
     if (isReasoning) this.reasoningTokens++;
     const tokens = [this.describe(sample, isReasoning)];
-    const { stopped, ...said } = this.untilStop(piece);
-    if (stopped) {
-      this.emitLast({ ...said, tokens, finishReason: "stop" });
-      return false;
-    }
-    if (this.sampled >= this.plan.maxTokens) {
-      this.finish("length", tokens, said);
-      return false;
-    }
-    this.emit({ ...said, tokens });
-    return true;
-  }
-
-  /** A piece up to the first stop string in its content; behind content that a call follows there can be none. */
-  private untilStop(
-    { reasoning, text, toolCalls }: OutputPiece,
-  ): OutputPiece & { stopped: boolean } {
-    const { text: certain, stopped } = this.stops.push(text);
-    if (stopped || toolCalls === undefined || toolCalls.length === 0) {
-      return { reasoning, text: certain, stopped };
-    }
-    return { reasoning, text: certain + this.stops.flush(), toolCalls, stopped };
+    const said = stops === undefined ? piece : untilStop(piece, stops);
+    if (stops?.met !== undefined) this.emit(said, tokens, "stop");
+    else if (this.sampled >= this.options.maxTokens) this.finish("length", tokens, said);
+    else this.emit(said, tokens);
+    return !this.ended;
   }
 
   /** The output that a token adds, with reasoning separated from content. */
   private read(token: number): OutputPiece {
-    const { decoder, tokenizer } = this;
+    const { decoder, services: { tokenizer } } = this;
     const isKnown = token < tokenizer.vocabSize;
     // No character continues behind a control token, which may begin or end a separated part.
     const broken = isKnown && tokenizer.isControl(token) ? decoder.breakOff() : "";
@@ -325,13 +280,27 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     return this.reader?.push(token, text) ?? { reasoning: "", text };
   }
 
+  /** Ends it, for {@link SequenceListener} or because its last chunk is there, and reports it. */
   end(error?: unknown): void {
     if (this.ended) return;
     this.ended = true;
     this.error = error;
-    this.report();
+    const { firstToken, lastToken, sampled, options, services: { observer } } = this;
+    const failed = error instanceof M40Error && error.code === "timeout" ? "timeout" : "error";
+    const report: GenerationReport = {
+      promptTokens: this.promptTokens,
+      cachedTokens: this.sequence.cached,
+      completionTokens: sampled,
+      maxTokens: options.maxTokens,
+      outcome: this.finishReason ?? (error === undefined ? "cancelled" : failed),
+      ...this.times,
+      tokenMs: sampled > 1 ? (lastToken! - firstToken!) / (sampled - 1) : undefined,
+      totalMs: performance.now() - this.arrival,
+    };
+    observer?.notify("generation", report);
+    options.onReport?.(report);
     clearTimeout(this.deadline);
-    this.plan.signal?.removeEventListener("abort", this.abort);
+    options.signal?.removeEventListener("abort", this.abort);
     this.wake?.();
     this.over.resolve();
   }
@@ -342,70 +311,64 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     tokens: GeneratedToken[],
     { reasoning, text, toolCalls = [] }: OutputPiece = NO_OUTPUT,
   ): void {
+    const { stops } = this;
     const held = this.decoder.flush();
     const end = this.reader?.flush(held) ?? { reasoning: "", text: held };
-    const last = this.untilStop(end);
-    const calls = [...toolCalls, ...last.toolCalls ?? []];
-    this.emitLast({
+    const last = stops === undefined ? end : untilStop(end, stops);
+    const isStopped = stops?.met !== undefined;
+    const piece = {
       reasoning: reasoning + last.reasoning,
-      text: text + last.text + (last.stopped ? "" : this.stops.flush()),
-      ...(calls.length === 0 ? {} : { toolCalls: calls }),
-      tokens,
-      finishReason: last.stopped ? "stop" : finishReason,
-    });
+      text: text + last.text + (stops === undefined || isStopped ? "" : stops.flush()),
+      toolCalls: [...toolCalls, ...last.toolCalls ?? []],
+    };
+    this.emit(piece, tokens, isStopped ? "stop" : finishReason);
   }
 
-  /** Emits the last chunk and ends. The scheduler may still work on the sequence; the reader need not wait for that. */
-  private emitLast(chunk: GenerationChunk & { finishReason: FinishReason }): void {
-    this.finishReason = chunk.finishReason;
+  /**
+   * Gives the reader a chunk. The last one, which has a reason, ends it: the scheduler may still work on the sequence,
+   * but the reader need not wait for that.
+   */
+  private emit(
+    { reasoning, text, toolCalls }: OutputPiece,
+    tokens: GeneratedToken[],
+    finishReason?: FinishReason,
+  ): void {
+    const chunk = { reasoning, text, tokens, ...(toolCalls?.length ? { toolCalls } : {}) };
+    if (finishReason === undefined) {
+      this.chunks.push(chunk);
+      this.wake?.();
+      return;
+    }
+    this.finishReason = finishReason;
     const usage: Usage = {
       promptTokens: this.promptTokens,
       completionTokens: this.sampled,
       reasoningTokens: this.reasoningTokens,
       cachedTokens: this.sequence.cached,
     };
-    const { met } = this.stops;
-    this.emit({ ...chunk, usage, ...(met === undefined ? {} : { stopString: met }) });
+    const stopString = this.stops?.met;
+    this.chunks.push({ ...chunk, finishReason, usage, ...(stopString && { stopString }) });
     this.end();
   }
 
-  private emit(chunk: GenerationChunk): void {
-    this.chunks.push(chunk);
-    this.wake?.();
-  }
-
-  private report(): void {
-    const now = performance.now();
-    const { firstToken, lastToken, arrival, sampled, error } = this;
-    const failed = error instanceof M40Error && error.code === "timeout" ? "timeout" : "error";
-    const report: GenerationReport = {
-      promptTokens: this.promptTokens,
-      cachedTokens: this.sequence.cached,
-      completionTokens: sampled,
-      maxTokens: this.plan.maxTokens,
-      outcome: this.finishReason ?? (error === undefined ? "cancelled" : failed),
-      ...this.times,
-      tokenMs: sampled > 1 ? (lastToken! - firstToken!) / (sampled - 1) : undefined,
-      totalMs: now - arrival,
-    };
-    this.services.observer?.generation?.(report);
-    this.plan.onReport?.(report);
-  }
-
-  private describe(sample: Sample, isReasoning: boolean): GeneratedToken {
-    const isCall = this.reader?.inCalls ?? false;
-    // A model may have more logits than its vocabulary has tokens; the excess logits have no meaning.
-    const text = (token: number) =>
-      token < this.tokenizer.vocabSize ? this.services.texts.of(token) : "";
+  private describe({ token, logprob, top }: Sample, isReasoning: boolean): GeneratedToken {
+    const { texts } = this.services;
     return {
-      token: sample.token,
-      text: text(sample.token),
+      token,
+      text: texts.of(token),
       ...(isReasoning ? { reasoning: true } : {}),
-      ...(isCall ? { call: true } : {}),
-      ...(this.plan.topLogprobs === undefined ? {} : {
-        logprob: sample.logprob,
-        top: sample.top.map(({ token, logprob }) => ({ token, text: text(token), logprob })),
+      ...(this.reader?.inCalls ? { call: true } : {}),
+      ...(this.options.logprobs === false ? {} : {
+        logprob,
+        top: top.map((one) => ({ ...one, text: texts.of(one.token) })),
       }),
     };
   }
+}
+
+/** A piece up to the first stop string in its content; behind content that a call follows there can be none. */
+function untilStop({ reasoning, text, toolCalls }: OutputPiece, stops: StopStrings): OutputPiece {
+  const certain = stops.push(text);
+  if (stops.met !== undefined || !toolCalls?.length) return { reasoning, text: certain };
+  return { reasoning, text: certain + stops.flush(), toolCalls };
 }

@@ -1,7 +1,7 @@
 /** Why a generation is complete: an end token or a stop string, or as many tokens as were asked for. */
 export type FinishReason = "stop" | "length";
 
-/** Observes generations. It must not throw. */
+/** Observes generations. */
 export interface GenerationObserver {
   /** Called at a request's first token: milliseconds since the request's arrival. */
   firstToken?(milliseconds: number): void;

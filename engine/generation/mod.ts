@@ -9,7 +9,7 @@ export {
   type GeneratedToken,
   Generation,
   type GenerationChunk,
-  type GenerationPlan,
+  type GenerationOptions,
   type GenerationServices,
   type Usage,
 } from "./generation.ts";

@@ -1,4 +1,4 @@
-import type { GenerationObserver, GenerationReport } from "./generation_report.ts";
+import type { GenerationObserver } from "./generation_report.ts";
 import type { StepReport } from "../scheduler/mod.ts";
 
 /** Observes an engine. */
@@ -8,7 +8,7 @@ export interface EngineObserver extends GenerationObserver {
 }
 
 /** Notifies an observer, and catches what it throws. */
-export class GuardedObserver implements Required<EngineObserver> {
+export class GuardedObserver {
   /** The observer; it may change at any time. */
   observer?: EngineObserver;
   /** How often it has thrown. */
@@ -17,26 +17,13 @@ export class GuardedObserver implements Required<EngineObserver> {
   /** @param onError Receives what it throws first. */
   constructor(private readonly onError?: (error: unknown) => void) {}
 
-  step(report: StepReport): void {
-    this.notify((observer) => observer.step?.(report));
-  }
-
-  firstToken(milliseconds: number): void {
-    this.notify((observer) => observer.firstToken?.(milliseconds));
-  }
-
-  token(milliseconds: number): void {
-    this.notify((observer) => observer.token?.(milliseconds));
-  }
-
-  generation(report: GenerationReport): void {
-    this.notify((observer) => observer.generation?.(report));
-  }
-
-  private notify(say: (observer: EngineObserver) => void): void {
-    if (this.observer === undefined) return;
+  /** Calls one of the observer's functions, where it has that. */
+  notify<K extends keyof EngineObserver>(
+    kind: K,
+    value: Parameters<Required<EngineObserver>[K]>[0],
+  ): void {
     try {
-      say(this.observer);
+      this.observer?.[kind]?.(value as never);
     } catch (error) {
       this.note(error);
     }

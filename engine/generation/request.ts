@@ -16,7 +16,7 @@ import {
 import type { SideThread } from "../side_thread/mod.ts";
 import { LongestToken, type Tokenizer } from "../tokenizer/mod.ts";
 import { M40Error, PromptTooLong } from "../errors.ts";
-import type { GenerationPlan } from "./generation.ts";
+import type { GenerationOptions } from "./generation.ts";
 import type { GenerationReport } from "./generation_report.ts";
 
 /** One request for text. */
@@ -67,12 +67,14 @@ const MAX_STOP_TOKENS = 128;
 /** Texts of so many characters or more are encoded off the event loop: it takes milliseconds. */
 export const LONG_TEXT = 16_384;
 
-/** Checks requests and turns them into plans of what is generated. */
+/** Checks requests and turns them into what generations are made from. */
 export class RequestChecker {
   /** How tokens are sampled where a request does not say. */
   private readonly sampling: SamplingParameters;
   private readonly longestToken: LongestToken;
   private readonly constraints: Constraints;
+  /** The text of a token, in UTF-8. */
+  private readonly tokenBytes: (token: number) => Uint8Array;
 
   /**
    * @param vocabSize Tokens that the model knows; the tokenizer may know fewer.
@@ -94,6 +96,8 @@ export class RequestChecker {
     this.sampling = validateSampling(samplingDefaults, vocabSize);
     this.longestToken = new LongestToken(tokenizer);
     this.constraints = new Constraints(tokenizer, vocabSize);
+    this.tokenBytes = (token) =>
+      token < tokenizer.vocabSize ? tokenizer.tokenBytes(token) : new Uint8Array(0);
   }
 
   /** Prepares what requests need, in pieces between which others have their turn. */
@@ -109,11 +113,11 @@ export class RequestChecker {
   /**
    * Does off the event loop what a request can make long: its grammar, and the tokens of a long prompt.
    *
-   * @returns The request with what was found out: {@link planAll} takes little time for it.
-   * @throws {M40Error} As {@link planAll} does, "cancelled" where its signal ends it, "internal".
+   * @returns The request with what was found out: {@link checkAll} takes little time for it.
+   * @throws {M40Error} As {@link checkAll} does, "cancelled" where its signal ends it, "internal".
    */
   async ready(request: GenerateRequest, side: SideThreads): Promise<GenerateRequest> {
-    await this.readyConstraint(request, side.grammars);
+    if (request.tools ?? request.constraint) await this.readyConstraint(request, side.grammars);
     const { prompt, parseSpecial = true, signal } = request;
     if (typeof prompt !== "string" || prompt.length < LONG_TEXT) return request;
     if (this.longestToken.leastBeyond(prompt, this.contextTokens) !== undefined) return request;
@@ -138,21 +142,22 @@ export class RequestChecker {
   }
 
   /**
-   * What is to be generated. Equal prompts are encoded once, and are the same array in the plans.
+   * What is to be generated. Equal prompts are encoded once, and are the same array.
    *
    * @throws {M40Error} "invalid_request" naming the parameter; "context_length_exceeded".
    */
-  planAll(requests: readonly GenerateRequest[]): GenerationPlan[] {
-    const encode = (request: GenerateRequest) => this.promptTokens(request);
-    const tokensOf = requests.length === 1 ? encode : oncePerPrompt(encode);
-    return requests.map((request) => this.plan(request, tokensOf));
+  checkAll(requests: readonly GenerateRequest[]): GenerationOptions[] {
+    if (requests.length === 1) return [this.check(requests[0])];
+    const tokensOf = oncePerPrompt((request) => this.promptTokens(request));
+    return requests.map((request) => this.check(request, tokensOf));
   }
 
-  private plan(
+  private check(
     request: GenerateRequest,
-    tokensOf: (request: GenerateRequest) => readonly number[],
-  ): GenerationPlan {
-    const { topLogprobs } = request;
+    tokensOf?: (request: GenerateRequest) => readonly number[],
+  ): GenerationOptions {
+    const { tokenizer } = this;
+    const { tools, constraint, reasoningBudget, stopTokens, topLogprobs, timeoutMs } = request;
     const stop = request.stop?.length ? request.stop : this.stopDefaults;
     const sampling = request.sampling === undefined
       ? this.sampling
@@ -160,7 +165,7 @@ export class RequestChecker {
     if (topLogprobs !== undefined) {
       checkRange("logprobs", topLogprobs, { min: 0, max: MAX_TOP_LOGPROBS, integer: true });
     }
-    if (stop.length > MAX_STOP_STRINGS || stop.some((text) => text === "")) {
+    if (stop.length > MAX_STOP_STRINGS || stop.includes("")) {
       throw new M40Error(
         "invalid_request",
         stop.length > MAX_STOP_STRINGS
@@ -171,28 +176,52 @@ export class RequestChecker {
     }
     if (request.maxTokens !== undefined) {
       checkRange("max_tokens", request.maxTokens, { min: 0, max: 2 ** 31, integer: true });
-      checkMinTokens(sampling.minTokens, request.maxTokens);
+      if (sampling.minTokens > request.maxTokens) {
+        throw new M40Error(
+          "invalid_request",
+          `min_tokens is ${sampling.minTokens}; wanted no more than max_tokens, ${request.maxTokens}`,
+          "min_tokens",
+        );
+      }
     }
-    const prompt = tokensOf(request);
+    const prompt = tokensOf === undefined ? this.promptTokens(request) : tokensOf(request);
     const room = this.contextTokens - prompt.length;
-    if (prompt.length > this.mostPromptTokens(request)) {
-      throw this.promptTooLong(request, prompt.length);
-    }
-    const maxTokens = Math.min(request.maxTokens ?? room, room);
-    const reasoning = reasoningOf(
-      { ...request, format: this.formatOf(request) },
-      this.constraintOf(request, sampling),
-    );
-    const stopTokens = stopTokensOf(request, this.vocabSize);
-    const common = { prompt, maxTokens, sampling, stop, stopTokens, topLogprobs };
-    return { ...common, ...reasoning, ...limitsOf(request) };
-  }
-
-  /** How the output is parsed: calls of tools separated from its content. */
-  private formatOf({ format, tools }: GenerateRequest): OutputFormat | undefined {
-    if (tools === undefined) return format;
-    const { tokenizer } = this;
-    return new ToolOutput(format ?? new TaggedReasoning(tokenizer, "content"), tools, tokenizer);
+    if (room < (request.maxTokens === 0 ? 0 : 1)) throw this.promptTooLong(request, prompt.length);
+    const format = tools === undefined
+      ? request.format
+      // Calls of tools are separated from the content.
+      : new ToolOutput(
+        request.format ?? new TaggedReasoning(tokenizer, "content"),
+        tools,
+        tokenizer,
+      );
+    let steering = tools === undefined && constraint === undefined
+      ? request.steering
+      : this.constraintOf(request, sampling);
+    if (reasoningBudget !== undefined) steering = budgeted(steering, format, reasoningBudget);
+    const ends = stopTokens?.length ? stopTokensOf(stopTokens, this.vocabSize) : undefined;
+    // Timers take no more than 2^31 - 1 milliseconds, 24 days.
+    if (timeoutMs !== undefined) checkRange("timeout", timeoutMs, { min: 1, max: 2 ** 31 - 1 });
+    return {
+      prompt,
+      maxTokens: Math.min(request.maxTokens ?? room, room),
+      sampling,
+      stop,
+      // Sequences with the same set of end tokens share it on the device.
+      endTokens: ends?.union(tokenizer.endTokens) ?? tokenizer.endTokens,
+      stopTokens: ends,
+      suppressed: tokenizer.suppressed,
+      tokenBytes: this.tokenBytes,
+      topLogprobs: topLogprobs ?? 0,
+      logprobs: topLogprobs !== undefined,
+      format,
+      inline: request.reasoning === "inline",
+      steering,
+      signal: request.signal,
+      timeoutMs,
+      timeoutFrom: request.timeoutFrom,
+      onReport: request.onReport,
+    };
   }
 
   /** What holds the answer to its constraint, and its calls to their tools. */
@@ -309,13 +338,11 @@ export class RequestChecker {
     if (tokens.length === 0) {
       throw new M40Error("invalid_request", "got no tokens; wanted at least one", "prompt");
     }
-    const wrong = tokens.find((token) =>
-      !Number.isInteger(token) || token < 0 || token >= this.vocabSize
-    );
-    if (wrong !== undefined) {
+    for (const token of tokens) {
+      if (Number.isInteger(token) && token >= 0 && token < this.vocabSize) continue;
       throw new M40Error(
         "invalid_request",
-        `got token ${wrong}; wanted ids from 0 to ${this.vocabSize - 1}`,
+        `got token ${token}; wanted ids from 0 to ${this.vocabSize - 1}`,
         "prompt",
       );
     }
@@ -323,16 +350,7 @@ export class RequestChecker {
   }
 }
 
-function checkMinTokens(minTokens: number, maxTokens: number): void {
-  if (minTokens <= maxTokens) return;
-  throw new M40Error(
-    "invalid_request",
-    `min_tokens is ${minTokens}; wanted no more than max_tokens, ${maxTokens}`,
-    "min_tokens",
-  );
-}
-
-/** The same, but equal prompts are encoded once, and give the same array. */
+/** Tokens of requests' prompts: equal ones are encoded once, and give the same array. */
 function oncePerPrompt(
   encode: (request: GenerateRequest) => readonly number[],
 ): (request: GenerateRequest) => readonly number[] {
@@ -358,15 +376,15 @@ function contentTrack({ tools, format }: Pick<GenerateRequest, "tools" | "format
   return tools?.format.whole === undefined ? format?.content() : undefined;
 }
 
-/** How reasoning is separated from content, and what ends it. */
-function reasoningOf(
-  { format, reasoning, reasoningBudget }: GenerateRequest,
+/** What steers an answer, and ends its reasoning after so many tokens. */
+function budgeted(
   steering: Steering | undefined,
-) {
-  if (reasoningBudget === undefined) return { format, inline: reasoning === "inline", steering };
+  format: OutputFormat | undefined,
+  reasoningBudget: number,
+): Steering {
   checkRange("reasoning_budget", reasoningBudget, { min: 0, max: 2 ** 31, integer: true });
   const budget = format?.limit(reasoningBudget);
-  const both: Steering = {
+  return {
     next: (generated) => budget?.next(generated) ?? steering?.next(generated),
     allowed: (generated, guessed) => steering?.allowed?.(generated, guessed),
     proceed: (generated) => steering?.proceed?.(generated) ?? true,
@@ -375,16 +393,10 @@ function reasoningOf(
     prepare: (generated) => steering?.prepare?.(generated) ?? false,
     begun: (over) => steering?.begun?.(over),
   };
-  return { format, inline: reasoning === "inline", steering: both };
 }
 
-/** What ends a generation from outside. */
-/** The tokens that end the output by a request; undefined for none. */
-function stopTokensOf(
-  { stopTokens = [] }: GenerateRequest,
-  vocabSize: number,
-): ReadonlySet<number> | undefined {
-  if (stopTokens.length === 0) return undefined;
+/** The tokens that end the output by a request. */
+function stopTokensOf(stopTokens: readonly number[], vocabSize: number): ReadonlySet<number> {
   const param = "stop_token_ids";
   const wrong = (message: string) => new M40Error("invalid_request", `${param} ${message}`, param);
   if (stopTokens.length > MAX_STOP_TOKENS) {
@@ -395,10 +407,4 @@ function stopTokensOf(
     throw wrong(`names token ${unknown}; wanted an id from 0 to ${vocabSize - 1}`);
   }
   return new Set(stopTokens);
-}
-
-function limitsOf({ signal, timeoutMs, timeoutFrom, onReport }: GenerateRequest) {
-  // Timers take no more than 2^31 - 1 milliseconds, 24 days.
-  if (timeoutMs !== undefined) checkRange("timeout", timeoutMs, { min: 1, max: 2 ** 31 - 1 });
-  return { signal, timeoutMs, timeoutFrom, onReport };
 }

@@ -1,7 +1,7 @@
 import { MAX_TOP_LOGPROBS, type Sample } from "../device/mod.ts";
 import { checkRange, SAMPLING_DEFAULTS } from "../sampling/mod.ts";
 import { Sequence, type SequenceListener, type SequenceQueue } from "../scheduler/mod.ts";
-import type { Tokenizer, TokenTexts } from "../tokenizer/mod.ts";
+import type { TokenTexts } from "../tokenizer/mod.ts";
 import { startDeadline } from "./deadline.ts";
 import { M40Error } from "../errors.ts";
 import type { GeneratedToken } from "./generation.ts";
@@ -20,7 +20,6 @@ export interface ScoringOptions {
 
 /** What a {@link Scoring} is made with. */
 interface ScoringServices {
-  readonly tokenizer: Tokenizer;
   readonly texts: TokenTexts;
   readonly queue: SequenceQueue;
 }
@@ -91,14 +90,12 @@ export class Scoring implements SequenceListener {
   }
 
   accept({ token, logprob, top }: Sample): boolean {
-    const { tokenizer, texts } = this.services;
-    // A model may have more logits than its vocabulary has tokens; the excess logits have no meaning.
-    const text = (token: number) => token < tokenizer.vocabSize ? texts.of(token) : "";
+    const { texts } = this.services;
     this.scored.push({
       token,
-      text: text(token),
+      text: texts.of(token),
       logprob,
-      top: top.map((one) => ({ ...one, text: text(one.token) })),
+      top: top.map((one) => ({ ...one, text: texts.of(one.token) })),
     });
     return true;
   }

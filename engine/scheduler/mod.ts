@@ -24,3 +24,4 @@ export { assertQueueRoom, type SchedulerOffer, type SequenceQueue } from "./sequ
 export { Sequence, type SequenceListener, type SequenceState } from "./sequences/sequence.ts";
 export { RowTimes } from "./steps/row_times.ts";
 export { outputError } from "./steps/turn.ts";
+export type { SequenceOptions } from "./sequences/sequence.ts";

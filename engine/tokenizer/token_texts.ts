@@ -6,8 +6,9 @@ export class TokenTexts {
 
   constructor(private readonly tokenizer: Tokenizer) {}
 
-  /** U+FFFD where a token is part of a character. */
+  /** U+FFFD where a token is part of a character; "" of what a model has logits for beyond its vocabulary. */
   of(token: number): string {
+    if (token >= this.tokenizer.vocabSize) return "";
     return this.texts[token] ??= this.tokenizer.decode([token], { continuing: true });
   }
 }

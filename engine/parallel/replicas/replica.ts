@@ -108,7 +108,7 @@ export class Replica {
         if (decodeTokens > 0 && promptTokens === 0) {
           for (const card of this.cards) card.noteDecodeStep(inRun ?? false);
         }
-        observed.step(report);
+        observed.notify("step", report);
       },
       onListenerError: (error) => observed.note(error),
     });
