@@ -5,8 +5,7 @@
  */
 export { DiskKvBlocks, type DiskKvBlocksStatus } from "./disk/disk_kv_blocks.ts";
 export { HostKvBlocks } from "./kv_blocks/host_kv_blocks.ts";
-export { OwnKvBlocks } from "./kv_blocks/own_kv_blocks.ts";
-export { OwnSlot } from "./kv_blocks/own_slot.ts";
+export { OwnKvBlocks, OwnSlot } from "./kv_blocks/own_kv_blocks.ts";
 export { type KvBlockGroup, KvBlockLayout, kvBlocksIn } from "./kv_blocks/kv_block_layout.ts";
 export { KvBlockManager, type Match } from "./kv_blocks/kv_block_manager.ts";
 export { SlotManager } from "./kv_blocks/slot_manager.ts";

@@ -341,8 +341,9 @@ export class Scheduler implements SequenceQueue {
   /** Asks the device for a step, or for a run of so many. */
   private async ask(step: StepUnderWay, steps: number, lane?: Lane): Promise<StepResult> {
     if (step.inRun) return await this.runs.give(step, steps);
-    const share = this.planner.decodes ? this.options.lanes?.prefillShare ?? 1 : 1;
-    return await this.device.step(step.turns, lane && { lane, share });
+    if (lane === undefined) return await this.device.step(step.turns);
+    const share = this.planner.decodes ? this.options.lanes!.prefillShare : 1;
+    return await this.device.step(step.turns, { lane, share });
   }
 
   /** Does the long preparations of sequences' sampling, and yields to other work between the parts. */

@@ -107,9 +107,9 @@ export class KvBlockLayout {
 
 /** The KV blocks of a table, earlier ones first. */
 export function kvBlocksIn(table: readonly (readonly number[])[]): number[] {
-  if (table.length === 1) return table[0].filter((kvBlock) => kvBlock !== NO_KV_BLOCK);
   const kvBlocks: number[] = [];
-  const length = table.reduce((most, { length }) => Math.max(most, length), 0);
+  let length = 0;
+  for (const group of table) length = Math.max(length, group.length);
   for (let i = 0; i < length; i++) {
     for (const group of table) {
       if (i < group.length && group[i] !== NO_KV_BLOCK) kvBlocks.push(group[i]);

@@ -14,6 +14,13 @@ export interface Match {
   length: number;
 }
 
+/** The prefix whose KV blocks a sequence shares. */
+export interface CachedPrefix {
+  /** Of each group of layers, as {@link Sequence.kvBlocks}. */
+  readonly kvBlocks: number[][];
+  readonly prefixes: (Prefix | undefined)[];
+}
+
 /**
  * KV blocks with reference counts, shared between sequences whose tokens begin alike.
  *
@@ -99,6 +106,8 @@ export class KvBlockManager {
       if (prefix === undefined || !accepts(prefixes.length, prefix.promptRows)) break;
       prefixes.push(prefix);
     }
+    known.length = 0;
+    if (prefixes.length === 0) return known;
     const has = (i: number, group: number) => prefixes[i].kvBlocks[group] !== NO_KV_BLOCK;
     const endsAfter = this.slots && ((i: number) => prefixes[i].slot !== undefined);
     known.length = this.layout.usable(prefixes.length, has, endsAfter);
@@ -107,12 +116,38 @@ export class KvBlockManager {
 
   /** The KV blocks of a match, of each group those that the tokens after it need. */
   kvBlocksOf({ prefixes, length }: Match): number[][] {
-    return this.layout.groups.map((_, group) => {
+    const table: number[][] = [];
+    for (let group = 0; group < this.layout.groups.length; group++) {
       const first = this.layout.firstKvBlock(group, length * this.kvBlockTokens);
       const kvBlocks = new Array<number>(Math.min(first, length)).fill(NO_KV_BLOCK);
       for (let i = first; i < length; i++) kvBlocks.push(prefixes[i].kvBlocks[group]);
-      return kvBlocks;
-    });
+      table.push(kvBlocks);
+    }
+    return table;
+  }
+
+  /**
+   * The KV blocks of a leader's prompt, the last of which may not be full, and its prefixes. Undefined where the leader
+   * has released KV blocks behind a window.
+   */
+  matchOfLeader(
+    { kvBlocks, prefixes, prompt }: CachedPrefix & { readonly prompt: readonly number[] },
+  ): CachedPrefix | undefined {
+    const { layout, kvBlockTokens } = this;
+    const count = Math.ceil(prompt.length / kvBlockTokens);
+    const shared: number[][] = [];
+    for (const [group, own] of kvBlocks.entries()) {
+      const first = layout.firstKvBlock(group, prompt.length - 1);
+      const taken = new Array<number>(first).fill(NO_KV_BLOCK);
+      for (let i = first; i < count; i++) {
+        const kvBlock = own[i] === NO_KV_BLOCK ? prefixes[i]?.kvBlocks[group] : own[i];
+        if (kvBlock === undefined || kvBlock === NO_KV_BLOCK) return undefined;
+        taken.push(kvBlock);
+      }
+      shared.push(taken);
+    }
+    const known = Math.floor((prompt.length - 1) / kvBlockTokens);
+    return { kvBlocks: shared, prefixes: prefixes.slice(0, known) };
   }
 
   /** Allocates KV blocks; undefined where fewer are free. */

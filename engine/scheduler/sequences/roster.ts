@@ -1,5 +1,4 @@
-import { type CachedPrefix, prefixOfLeader } from "../kv_blocks/cached_prefix.ts";
-import type { KvBlockManager } from "../kv_blocks/kv_block_manager.ts";
+import type { CachedPrefix, KvBlockManager } from "../kv_blocks/kv_block_manager.ts";
 import { kvBlocksIn, NO_KV_BLOCK } from "../kv_blocks/kv_block_layout.ts";
 import type { HostKvBlocks } from "../kv_blocks/host_kv_blocks.ts";
 import type { KvBlockFetches } from "../kv_blocks/kv_block_fetches.ts";
@@ -123,7 +122,7 @@ export class Roster {
     const begins = sequence.state === "waiting";
     const ofLeader = begins && leader?.state === "decoding" &&
         (states === undefined || leader.startSlot !== undefined)
-      ? prefixOfLeader(leader, kvBlockManager.layout)
+      ? kvBlockManager.matchOfLeader(leader)
       : undefined;
     const { kvBlocks, prefixes } = ofLeader ?? this.findPrefix(sequence);
     const shared = kvBlocksIn(kvBlocks);

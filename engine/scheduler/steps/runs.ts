@@ -63,11 +63,20 @@ export class Runs {
     const { running, waiting } = roster;
     if (this.mostSteps <= 1 || turns.length === 0 || turns.length < running.length) return 1;
     if (waiting.length > 0 && running.length < this.maxRunning) return 1;
-    if (!turns.every(isPlain) || device.wantsSteps?.(turns.length)) return 1;
-    const limits = turns.map(limitsOf);
+    if (device.wantsSteps?.(turns.length)) return 1;
+    const limits: RunLimits[] = [];
+    let fewest = Infinity;
+    let most = 0;
+    for (const turn of turns) {
+      if (!isPlain(turn)) return 1;
+      const { maxTokens, sampled, endTokens } = turn.sequence;
+      const tokens = maxTokens - sampled;
+      limits.push({ tokens, endTokens });
+      fewest = Math.min(fewest, tokens);
+      most = Math.max(most, tokens);
+    }
     if (!fitsRun(limits)) return 1;
-    const left = limits.map(({ tokens }) => tokens);
-    let steps = Math.min(this.mostSteps, states ? Math.min(...left) : Math.max(...left));
+    let steps = Math.min(this.mostSteps, states ? fewest : most);
     while (steps > 1 && this.kvBlocksFor(turns, steps) > kvBlockManager.freeKvBlocks) {
       steps = Math.floor(steps / 2);
     }
@@ -85,18 +94,22 @@ export class Runs {
     const { device, outcomes, states, counts, underWay, now } = this.client;
     const { turns } = step;
     counts.runs++;
-    const limits = turns.map((turn) => ({
-      ...limitsOf(turn),
-      later: states?.laterOf(turn.sequence),
+    const limits = turns.map(({ sequence }) => ({
+      tokens: sequence.maxTokens - sequence.sampled,
+      endTokens: sequence.endTokens,
+      later: states?.laterOf(sequence),
     }));
     const run = this.current = device.run!(turns, steps, limits, (outputs) => {
-      const rows = outputs.reduce((sum, output) => output === undefined ? sum : sum + 1, 0);
+      let rows = 0;
+      for (const output of outputs) if (output !== undefined) rows++;
       if (rows > 0) step.unreported.push(rows);
       outcomes.take(turns, outputs);
-      for (const turn of turns) turn.position++;
       outcomes.deliver();
-      // They are fewer from the next step on.
-      if (turns.some(({ sequence }) => !sequence.runs)) this.endSoon();
+      for (const turn of turns) {
+        turn.position++;
+        // They are fewer from the next step on.
+        if (!turn.sequence.runs) this.endSoon();
+      }
       // Several may have come together.
       queueMicrotask(() => underWay.report(step, now()));
     });
@@ -132,11 +145,6 @@ export class Runs {
     }
     return needed;
   }
-}
-
-/** When the sequence of a turn samples no more. */
-function limitsOf({ sequence: { maxTokens, sampled, endTokens } }: Turn): RunLimits {
-  return { tokens: maxTokens - sampled, endTokens };
 }
 
 /** Rows that a sequence computes in so many steps, at most. */

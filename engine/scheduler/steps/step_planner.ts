@@ -52,7 +52,7 @@ export class StepPlanner {
     const chunks: Turn[] = [];
     let spare = this.spareOutputs(decoding);
     const take = (sequence: Sequence) => {
-      const most = Math.min(budget, sequence.mostRows(1 + spare));
+      const most = sequence.computesAll ? Math.min(budget, sequence.mostRows(1 + spare)) : budget;
       const turn = turnOf(sequence, this.states?.cut(sequence, most) ?? most);
       if (turn.count === 0 || !this.roster.reserve(sequence, turn.count, false)) return;
       chunks.push(turn);

@@ -14,6 +14,8 @@ export interface StepUnderWay {
   /** Tokens of prompts, and those of sequences that sample in each step. */
   readonly promptTokens: number;
   readonly decodeTokens: number;
+  /** How many all are, below 0 where there are some of prompts. */
+  readonly rows: number;
   /** Whether it is the first step of a run. */
   readonly inRun: boolean;
   /** When it was given; later, when the last of its steps that were reported came. */
@@ -81,7 +83,7 @@ export class StepsUnderWay {
     const follows = this.steps.size === 0 && this.lastResult !== undefined;
     const rows = promptTokens === 0 ? decodeTokens : -promptTokens - decodeTokens;
     const step: StepUnderWay = {
-      ...{ turns, promptTokens, decodeTokens, inRun, holds, overlapsPrompts },
+      ...{ turns, promptTokens, decodeTokens, rows, inRun, holds, overlapsPrompts },
       reported: now,
       gapMilliseconds: follows ? now - this.lastResult! : undefined,
       unreported: [],
@@ -103,14 +105,16 @@ export class StepsUnderWay {
    * between two steps of a run.
    */
   report(step: StepUnderWay, now: number): void {
-    const { unreported, promptTokens, inRun } = step;
+    const { unreported, promptTokens, inRun, rows } = step;
     if (unreported.length === 0) return;
     const milliseconds = (now - step.reported) / unreported.length;
     step.unreported = [];
     step.reported = now;
-    const overlapsPrompts = inRun
-      ? [...this.steps].some((other) => other.promptTokens > 0)
-      : step.overlapsPrompts;
+    let { overlapsPrompts } = step;
+    if (inRun) {
+      overlapsPrompts = false;
+      for (const other of this.steps) if (other.promptTokens > 0) overlapsPrompts = true;
+    }
     for (const decodeTokens of unreported) {
       const { gapMilliseconds } = step;
       const figures = { promptTokens, decodeTokens, milliseconds, gapMilliseconds };
@@ -118,10 +122,10 @@ export class StepsUnderWay {
       step.gapMilliseconds = 0;
       this.counts.steps++;
       if (inRun) this.counts.runSteps++;
-      else {this.learn(
-          promptTokens === 0 ? decodeTokens : -promptTokens - decodeTokens,
-          milliseconds,
-        );}
+      else {
+        const before = this.times.get(rows) ?? Infinity;
+        this.times.set(rows, Math.min(milliseconds, before * (1 + LONGER_SHARE)));
+      }
       // A step that waited for another's prompts says nothing of what its rows take.
       if (promptTokens > 0 || !overlapsPrompts) this.chunks.observe(report);
       if (promptTokens === 0 && !overlapsPrompts) {
@@ -135,10 +139,5 @@ export class StepsUnderWay {
         this.options.onListenerError?.(error);
       }
     }
-  }
-
-  private learn(rows: number, milliseconds: number): void {
-    const before = this.times.get(rows) ?? Infinity;
-    this.times.set(rows, Math.min(milliseconds, before * (1 + LONGER_SHARE)));
   }
 }
