@@ -101,10 +101,10 @@ export interface EngineOptions {
    */
   maxTemperatureCelsius?: number;
   maxPowerWatts?: number;
-  /** Receives a sentence when the device begins to rest for that, and when it no longer does. */
+  /** Receives a sentence when the device begins to pause for that, and when it no longer does. */
   onPace?: (message: string) => void;
   /**
-   * Receives a sentence, once for each reason, why a resident kernel does not run all steps that decode, where
+   * Receives a sentence, once for each reason, why a persistent kernel does not run all steps that decode, where
    * `executor` is "resident", or "auto", which would try it. What the reason is may show with the first of them.
    */
   onExecutor?: (message: string) => void;

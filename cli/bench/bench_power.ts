@@ -21,12 +21,12 @@ export interface PowerPlan {
   readonly limits?: readonly number[];
   /** Of each measurement. */
   readonly seconds: number;
-  /** Before each; absent: as long as clocks, or rests, take to be those of the limit. */
+  /** Before each; absent: as long as clocks, or pauses, take to be those of the limit. */
   readonly settleSeconds?: number;
   readonly steps: number;
 }
 
-/** How a limit is held: by the driver's clocks, or by rests between steps, and why then. */
+/** How a limit is held: by the driver's clocks, or by pauses between steps, and why then. */
 type Way = { readonly by: "driver"; readonly beforeWatts: number } | {
   readonly by: "pacing";
   readonly because: string;
@@ -44,7 +44,7 @@ export interface PowerReport {
   readonly lines: readonly Line[];
 }
 
-/** How long a device computes before it is measured: clocks follow a limit at once, rests in many small steps. */
+/** How long a device computes before it is measured: clocks follow a limit at once, pauses in many small steps. */
 const SETTLE_SECONDS = { driver: 3, pacing: 30 };
 /** Limits where none are named. */
 const LIMITS = 5;
@@ -93,7 +93,7 @@ async function reading(state: () => Promise<DeviceState>): Promise<DeviceState> 
 }
 
 function holdsNothing(because: string): string {
-  return `the driver's power limit cannot be set: ${because}; and rests between steps hold none on a ` +
+  return `the driver's power limit cannot be set: ${because}; and pauses between steps hold none on a ` +
     "device that does not report its power now";
 }
 
@@ -120,7 +120,7 @@ async function limited(
   return lines;
 }
 
-/** Limits kept by rests between steps, as shares of the power used without one. */
+/** Limits kept by pauses between steps, as shares of the power used without one. */
 async function paced(
   engine: Engine,
   state: () => Promise<DeviceState>,
@@ -173,7 +173,7 @@ function rates(line: Line) {
 
 /** The report for a terminal, its lines by work. */
 export function powerAsText({ way, lines }: PowerReport): string {
-  const head = ["", "size", "limit W", "W", "tokens/s", "tokens/J", "rests", "MHz", "°C"];
+  const head = ["", "size", "limit W", "W", "tokens/s", "tokens/J", "pauses", "MHz", "°C"];
   const rows = byWork(lines).map((line) => {
     const { watts, tokensPerSecond, tokensPerJoule } = rates(line);
     const { clockKhz, temperatureCelsius } = line.state;
@@ -191,7 +191,7 @@ export function powerAsText({ way, lines }: PowerReport): string {
   });
   const how = way.by === "driver"
     ? `limits set in the driver, and ${way.beforeWatts} W put back`
-    : `limits held by rests between steps, as m40 serve --max-power does, because the driver's cannot be set: ${way.because}`;
+    : `limits held by pauses between steps, as m40 serve --max-power does, because the driver's cannot be set: ${way.because}`;
   const from = lines[0]?.energy.from === "counter"
     ? "energy as the driver counts it"
     : "energy from the power that the driver reports, ten times a second";

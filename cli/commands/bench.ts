@@ -60,7 +60,7 @@ const OPTIONS = {
   profile: flag("Time the operations of a step, one by one: where a token's time goes"),
   flame: option(text("FILE", FILES), "With --profile: write a flame graph (SVG) for a browser"),
   power: flag(
-    "Tokens per joule by power limit: the driver's where it can be set (as root), else held by rests",
+    "Tokens per joule by power limit: the driver's where it can be set (as root), else held by pauses between steps",
   ),
   limits: option(
     integers(1, 10_000),
@@ -71,7 +71,7 @@ const OPTIONS = {
   }),
   settle: option(
     number({ min: 0, max: 3600 }),
-    "With --power: seconds of work before each measurement; default 3 (rests: 30)",
+    "With --power: seconds of work before each measurement; default 3 (pauses: 30)",
   ),
   json: flag("Write a JSON object"),
   ...MODEL_OPTIONS,
@@ -141,7 +141,7 @@ export const bench: Command = command({
             ...(noResident === "" ? {} : { no_resident: noResident }),
           }) + "\n"
           : asText(engine, results, bandwidth) +
-            (noResident && `not all by a resident kernel: ${noResident}\n`),
+            (noResident && `not all by a persistent kernel: ${noResident}\n`),
       );
     } finally {
       await engine.close();

@@ -205,14 +205,14 @@ function describeDevice(device: DeviceObject): string {
     facts.push(
       rest_share === 0
         ? "below its limits"
-        : `at its limit: rests ${percent(rest_share)} of the time`,
+        : `at its limit: pauses ${percent(rest_share)} of the time`,
     );
   }
   for (const { executor, sequences } of executors) {
     if (executor !== "auto") facts.push(`${executor} for ${ranges(sequences)} at once`);
   }
   if (no_resident !== undefined) {
-    facts.push(`not all by a resident kernel: ${printable(no_resident)}`);
+    facts.push(`not all by a persistent kernel: ${printable(no_resident)}`);
   }
   const state = facts.length === 0 ? "" : `: ${facts.join(", ")}`;
   return `${printable(device.name)} (${printable(device.backend)})${state}\n`;

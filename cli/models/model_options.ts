@@ -79,7 +79,7 @@ export const MODEL_OPTIONS = {
   threads: option(integer(1, 1024), "Threads on the CPU; default: one a physical core"),
   executor: option(
     choice<Executor>("auto", "launches", "graphs", "resident"),
-    "What steps that decode are run by on a GPU: launches, CUDA graphs of them, or a resident kernel that stays there; auto measures which is fastest",
+    "What steps that decode are run by on a GPU: launches, CUDA graphs of them, or a persistent kernel (resident); auto measures which is fastest",
     { default: "auto" },
   ),
   ...TOKENIZER_OPTIONS,

@@ -122,7 +122,7 @@ export const SERVE_OPTIONS = {
   ),
   "max-temperature": option(
     number({ min: 30, max: 120 }),
-    "Degrees Celsius that the GPU is held to: it rests between steps before its hardware lowers the clocks; " +
+    "Degrees Celsius that the GPU is held to: it pauses between steps before its hardware lowers the clocks; " +
       "default: none",
   ),
   "max-power": option(

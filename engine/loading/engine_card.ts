@@ -20,7 +20,7 @@ export class EngineCard {
   readonly rowShare?: number;
   private readonly reader: StateReader;
   private readonly known: KnownExecutors;
-  /** Whether a resident kernel may run steps there. */
+  /** Whether a persistent kernel may run steps there. */
   private readonly wantsResident: boolean;
   private readonly askExecutors: () => Promise<DecodeExecutors>;
   private closed = false;
@@ -29,7 +29,7 @@ export class EngineCard {
    * @param queue Orders the users of the devices.
    * @param sequences Those that decode in one step at most.
    * @param called Its name, and whether there are others.
-   * @param wanted The wanted executor of decode steps, and the callback for why a resident kernel does not run them
+   * @param wanted The wanted executor of decode steps, and the callback for why a persistent kernel does not run them
    * all.
    */
   constructor(
@@ -57,7 +57,7 @@ export class EngineCard {
     this.known = new KnownExecutors(this.askExecutors, (why) =>
       onExecutor?.(
         `${isOneOfSeveral ? `${name}: ` : ""}--executor ${executor}: ` +
-          `not all steps that decode are run by a resident kernel: ${why}`,
+          `not all steps that decode are run by a persistent kernel: ${why}`,
       ));
   }
 
@@ -87,14 +87,14 @@ export class EngineCard {
     return (await this.decodeExecutors())?.executors ?? [];
   }
 
-  /** The same, and why no resident kernel runs them, or not all, where one may; undefined on the CPU. */
+  /** The same, and why no persistent kernel runs them, or not all, where one may; undefined on the CPU. */
   async decodeExecutors(): Promise<DecodeExecutors | undefined> {
     if (this.closed || this.device.backend === "cpu") return undefined;
     return await this.known.read();
   }
 
   /**
-   * Why no resident kernel runs decode steps there, or not all of them; empty where nothing stands against it, or others
+   * Why no persistent kernel runs decode steps there, or not all of them; empty where nothing stands against it, or others
    * were asked for. However long the device takes to answer.
    */
   async noResident(): Promise<string> {

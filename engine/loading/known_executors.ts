@@ -14,12 +14,12 @@ export class KnownExecutors {
   private known = NOTHING;
   private asked?: Promise<void>;
   private steps = 0;
-  /** The reported reasons why no resident kernel runs them, or not all. */
+  /** The reported reasons why no persistent kernel runs them, or not all. */
   private readonly reported = new Set<string>();
 
   /**
    * @param ask Of 1, 2, ... sequences.
-   * @param onNoResident Called once for each reason why a resident kernel does not run them all.
+   * @param onNoResident Called once for each reason why a persistent kernel does not run them all.
    */
   constructor(
     private readonly ask: () => Promise<DecodeExecutors>,

@@ -22,7 +22,7 @@ export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts>
   readonly idleSlots: number;
   /** What the disk cache has and has done, where there is one. */
   readonly disk?: DiskKvBlocksStatus;
-  /** The share of the time in which the device rests between steps for its limits, 0 to 1; absent without any. */
+  /** The share of the time in which the device pauses between steps for its limits, 0 to 1; absent without any. */
   readonly restShare?: number;
   /** Of several replicas, the devices of those lost or being loaded; absent without replicas. */
   readonly lostReplicas?: readonly string[];

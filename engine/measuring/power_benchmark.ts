@@ -26,7 +26,7 @@ export interface PowerRun {
   readonly measureMs: number;
   /** Decode steps before a sequence starts again. */
   readonly steps: number;
-  /** Held by rests between steps; absent: not by those. */
+  /** Held by pauses between steps; absent: not by those. */
   readonly paceWatts?: number;
   readonly signal?: AbortSignal;
 }
@@ -36,7 +36,7 @@ export interface PowerMeasurement {
   readonly work: PowerWork;
   readonly tokens: number;
   readonly energy: Energy;
-  /** The share of the time in which the device rested between steps, 0 to 1. */
+  /** The share of the time in which the device paused between steps, 0 to 1. */
   readonly restShare: number;
   /** The device at the end of it. */
   readonly state: DeviceState;

@@ -1,13 +1,13 @@
 import type { Executor } from "../device/mod.ts";
 
-/** Decode rows of a step that a resident kernel takes, at most. */
+/** Decode rows of a step that a persistent kernel takes, at most. */
 const MOST_ROWS = 8;
 /** Steps that are given one by one, so that it is known what is fastest: of each number of rows at most so many. */
 const MOST_TRIALS = 32;
 
 /**
  * The numbers of decode rows for which a device with runs still takes single steps. Only steps can be measured, which
- * decides whether a resident kernel computes them.
+ * decides whether a persistent kernel computes them.
  */
 export class StepRows {
   private readonly steps = new Uint32Array(MOST_ROWS);

@@ -26,7 +26,7 @@ Deno.test("steps come one by one while it is not known what runs them, but no mo
   await steps(rows, 2, 1);
   assert(!rows.has(2), "a number of rows that is never decided has runs in the end");
   assert(rows.has(3), "of another number nothing was tried");
-  assert(!rows.has(9), "no resident kernel takes so many");
+  assert(!rows.has(9), "no persistent kernel takes so many");
 });
 
 Deno.test("runs come when it is known what is fastest, whatever that is", async () => {

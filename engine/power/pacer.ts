@@ -5,7 +5,7 @@ import { FULL_PACE, nextPace, type PaceLimits, restBefore } from "./pace.ts";
 export interface PaceOptions {
   /** The device's highest temperature and power. */
   readonly paceLimits: PaceLimits;
-  /** Called when the device begins to rest, and when it no longer does. */
+  /** Called when the device begins to pause between steps, and when it no longer does. */
   readonly onPace?: (message: string) => void;
 }
 
@@ -27,7 +27,7 @@ export class Pacer {
   private busyMs = 0;
 
   /**
-   * @param onChange Called when the device begins to rest, and when it no longer does.
+   * @param onChange Called when the device begins to pause between steps, and when it no longer does.
    */
   constructor(
     private readonly limits: PaceLimits,
@@ -36,7 +36,7 @@ export class Pacer {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** The share of the time in which the device rests now, 0 to 1. */
+  /** The share of the time in which the device pauses now, 0 to 1. */
   get share(): number {
     return this.pace.rest;
   }
@@ -100,8 +100,8 @@ export function createPacer(
     ].join(", ");
     onPace?.(
       rests
-        ? `The device is at its limit (${facts}): it rests between steps from now on.`
-        : `The device is below its limits again (${facts}): it rests no more.`,
+        ? `The device is at its limit (${facts}): it pauses between steps from now on.`
+        : `The device is below its limits again (${facts}): it pauses no more.`,
     );
   });
 }

@@ -68,7 +68,7 @@ const DEVICE_FIELDS = {
   }),
   rest_share: z.number().optional().meta({
     description:
-      "The share of the time in which it rests between steps, 0 to 1; absent where it has no limits.",
+      "The share of the time in which it pauses between steps, 0 to 1; absent where it has no limits.",
   }),
   executors: z.array(z.strictObject({
     executor: z.enum(["auto", "launches", "graphs", "resident"]),
@@ -79,7 +79,7 @@ const DEVICE_FIELDS = {
   }),
   no_resident: z.string().optional().meta({
     description:
-      "Why a resident kernel runs none of them, or not all, where --executor is resident, or auto, which would try it.",
+      "Why a persistent kernel runs none of them, or not all, where --executor is resident, or auto, which would try it.",
   }),
 };
 

@@ -84,7 +84,7 @@ Deno.test("an engine without limits has no pacer; one with some says in a senten
   await pacer.rest(1, 0);
   await settle();
   assertEquals(messages.length, 1);
-  assertMatch(messages[0], /^The device is at its limit \(300 W\): it rests between steps/);
+  assertMatch(messages[0], /^The device is at its limit \(300 W\): it pauses between steps/);
 });
 
 Deno.test("a server with limits says what its device rests, and what that has cost", async () => {

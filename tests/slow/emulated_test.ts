@@ -22,7 +22,7 @@ const REVERSED = [
   "tests/kernels/state_runs_test.ts",
 ];
 
-/** Those of decode steps, which are run by the resident kernel, too: what it has no bodies for is run by graphs. */
+/** Those of decode steps, which are run by the persistent kernel, too: what it has no bodies for is run by graphs. */
 const RESIDENT = [
   "tests/kernels/golden_test.ts",
   "tests/kernels/products_test.ts",
@@ -177,9 +177,9 @@ const FEW_BLOCKS = { M40_EMULATION_MULTIPROCESSORS: "1" };
 for (const file of RESIDENT) {
   // With the sanitizers in one order of the threads, without them in the other.
   if (!LONG.includes(file)) {
-    files.test("resident kernel, sanitized", file, { ...forward, ...resident });
+    files.test("persistent kernel, sanitized", file, { ...forward, ...resident });
   }
-  files.test("resident kernel, threads in reverse", file, {
+  files.test("persistent kernel, threads in reverse", file, {
     ...{ ...reverse, ...resident },
     ...FEW_BLOCKS,
   });

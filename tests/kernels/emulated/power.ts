@@ -121,7 +121,7 @@ Deno.test("m40 bench --power: a device that does not say what it draws is left a
   const counts = { ...env, M40_EMULATION_NVML: "power=-,energy=100000,set_power_limit=4" };
   const { code, stderr } = await m40(home, ARGS, { env: counts });
   assertEquals(code, 1, stderr);
-  assertMatch(stderr, /cannot be set: it takes the rights of root; and rests/);
+  assertMatch(stderr, /cannot be set: it takes the rights of root; and pauses/);
   assertEquals(await limits(), []);
 });
 

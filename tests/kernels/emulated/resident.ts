@@ -254,9 +254,9 @@ for (const executor of ["auto", "resident", "graphs"] as const) {
     }
     assertMatch(why, /\w/);
     assertEquals(device.no_resident, why);
-    const sentence = "not all steps that decode are run by a resident kernel";
+    const sentence = "not all steps that decode are run by a persistent kernel";
     assertEquals(told, [`--executor ${executor}: ${sentence}: ${why}`]);
-    assert(stdout.includes(`, not all by a resident kernel: ${why}\n`), stdout);
+    assert(stdout.includes(`, not all by a persistent kernel: ${why}\n`), stdout);
   });
 }
 
