@@ -59,23 +59,6 @@ extern "C" m40_status m40_context_create(const m40_context_options* options, m40
 
 extern "C" void m40_context_destroy(m40_context* context) { delete context; }
 
-extern "C" m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, void** memory, m40_error* error) {
-  return guarded(error, [&] {
-    require(context, "context");
-    require(memory, "memory");
-    if (n_bytes == 0) fail(M40_INVALID_ARGUMENT, "host memory of 0 bytes: wanted at least 1");
-    void* allocated = nullptr;
-    context->host_memory.reserve(context->host_memory.size() + 1);
-    if (n_bytes > SIZE_MAX / 2 || posix_memalign(&allocated, m40::reference::alignment, n_bytes) != 0) {
-      fail(M40_OUT_OF_MEMORY, "%llu bytes of host memory could not be allocated", static_cast<unsigned long long>(n_bytes));
-    }
-    memset(allocated, 0, n_bytes);
-    context->host_memory.push_back(allocated);
-    context->host_areas.add(allocated, n_bytes);
-    *memory = allocated;
-  });
-}
-
 extern "C" void m40_host_free(m40_context* context, void* memory) {
   if (context == nullptr || memory == nullptr) return;
   auto& list = context->host_memory;
@@ -86,15 +69,6 @@ extern "C" void m40_host_free(m40_context* context, void* memory) {
   context->host_areas.remove(memory);
   list.erase(found);
   free(memory);
-}
-
-extern "C" m40_status m40_host_share(m40_context* context, const m40_shared* shared, void** memory, m40_error* error) {
-  return guarded(error, [&] {
-    require(context, "context");
-    require(shared, "shared");
-    require(memory, "memory");
-    *memory = context->shared_host.add(context, *shared);
-  });
 }
 
 // The host's memory is the device's own.

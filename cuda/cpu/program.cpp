@@ -9,9 +9,9 @@
 #include "../program/program_functions.h"
 #include "../program/results.h"
 #include "../program/rope_angles.h"
+#include "../program/step_functions.h"
 
 using m40::fail;
-using m40::guarded;
 using m40::ResultMemory;
 using m40::Step;
 using m40::reference::Execution;
@@ -37,8 +37,8 @@ void execute(Execution execution, const After& after) {
   }
 }
 
-void begin_step(m40_program* program, const void* block, uint64_t block_bytes) {
-  program->step = m40::parse_next_step(program, block, block_bytes);
+void take_step(m40_program* program, const Step& step) {
+  program->step = step;
   program->step_computed = false;
   m40::reference::find_sequence_rows(program);
 }
@@ -49,24 +49,6 @@ void compute_step(m40_program* program) {
   m40::reference::run_program({*program, program->step, program->context->kernels, program->context->pool});
   program->step_computed = true;
   program->step_under_way = true;
-}
-
-void finish_step(m40_program* program, const ResultMemory& memory) {
-  program->step_under_way = false;  // however it ends
-  const m40_op_sample* sample = m40::find_sample(program->ops);
-  const Step& step = program->step;
-  m40::check_result_memory(sample, step, memory);
-  compute_step(program);
-  program->step_under_way = false;
-  if (sample == nullptr) return;
-  const Execution execution = {*program, step, program->context->kernels, program->context->pool};
-  m40::for_each_run_of_values(*sample, step, memory.values, [&](uint32_t kind, uint32_t first, uint32_t n, float* values) {
-    const uint32_t buffer = kind == M40_OUTPUT_LOGITS ? sample->logits : sample->hidden;
-    const uint64_t columns = m40::output_values(*sample, kind);
-    for (uint32_t i = 0; i < n; i++) memcpy(values + i * columns, execution.row(buffer, first + i), columns * sizeof(float));
-  });
-  m40::write_results(*sample, step, reinterpret_cast<const uint32_t*>(execution.memory(program->plan.statuses)),
-                     reinterpret_cast<const m40_sample*>(execution.memory(program->plan.samples)), memory);
 }
 
 }  // namespace
@@ -131,50 +113,42 @@ void m40::read_buffer(const m40_program&, const uint8_t* memory, void* data, uin
   if (n_bytes != 0) memcpy(data, memory, n_bytes);
 }
 
-extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_result* results,
-                               uint32_t n_results, float* values, uint64_t n_values, m40_error* error) {
-  return guarded(error, [&] {
-    begin_step(program, block, block_bytes);
-    finish_step(program, {results, n_results, values, n_values});
+void m40::finish_step(m40_program* program, const ResultMemory& memory) {
+  program->step_under_way = false;  // however it ends
+  const m40_op_sample* sample = m40::find_sample(program->ops);
+  const Step& step = program->step;
+  m40::check_result_memory(sample, step, memory);
+  compute_step(program);
+  program->step_under_way = false;
+  if (sample == nullptr) return;
+  const Execution execution = {*program, step, program->context->kernels, program->context->pool};
+  m40::for_each_run_of_values(*sample, step, memory.values, [&](uint32_t kind, uint32_t first, uint32_t n, float* values) {
+    const uint32_t buffer = kind == M40_OUTPUT_LOGITS ? sample->logits : sample->hidden;
+    const uint64_t columns = m40::output_values(*sample, kind);
+    for (uint32_t i = 0; i < n; i++) memcpy(values + i * columns, execution.row(buffer, first + i), columns * sizeof(float));
   });
+  m40::write_results(*sample, step, reinterpret_cast<const uint32_t*>(execution.memory(program->plan.statuses)),
+                     reinterpret_cast<const m40_sample*>(execution.memory(program->plan.samples)), memory);
 }
 
-extern "C" m40_status m40_step_profile(m40_program* program, const void* block, uint64_t block_bytes, float* times, uint32_t n_times,
-                                       m40_error* error) {
-  return guarded(error, [&] {
-    m40::check_alive(program);
-    m40::check_times(program, times, n_times);
-    begin_step(program, block, block_bytes);
-    using Clock = std::chrono::steady_clock;
-    std::vector<float> taken(n_times);
-    Clock::time_point last = Clock::now();
-    execute({*program, program->step, program->context->kernels, program->context->pool}, [&](size_t i) {
-      const Clock::time_point now = Clock::now();
-      taken[i] = std::chrono::duration<float, std::micro>(now - last).count();
-      last = now;
-    });
-    std::copy(taken.begin(), taken.end(), times);
-  });
+void m40::run_step(m40_program* program, const void*, const Step& step, const ResultMemory& memory) {
+  take_step(program, step);
+  finish_step(program, memory);
 }
 
-extern "C" m40_status m40_step_begin(m40_program* program, const void* block, uint64_t block_bytes, m40_error* error) {
-  return guarded(error, [&] {
-    begin_step(program, block, block_bytes);
-    m40::check_all_samples(program->step);
-    program->step_under_way = true;
+void m40::profile_step(m40_program* program, const void*, const Step& step, float* times) {
+  take_step(program, step);
+  using Clock = std::chrono::steady_clock;
+  std::vector<float> taken(program->ops.size());
+  Clock::time_point last = Clock::now();
+  execute({*program, program->step, program->context->kernels, program->context->pool}, [&](size_t i) {
+    const Clock::time_point now = Clock::now();
+    taken[i] = std::chrono::duration<float, std::micro>(now - last).count();
+    last = now;
   });
+  std::copy(taken.begin(), taken.end(), times);
 }
 
-extern "C" m40_status m40_step_wait(m40_program* program, m40_error* error) {
-  return guarded(error, [&] {
-    m40::require_step(program);
-    compute_step(program);
-  });
-}
+void m40::begin_step(m40_program* program, const void*, const Step& step) { take_step(program, step); }
 
-extern "C" m40_status m40_step_finish(m40_program* program, m40_result* results, uint32_t n_results, m40_error* error) {
-  return guarded(error, [&] {
-    m40::require_step(program);
-    finish_step(program, {results, n_results, nullptr, 0});
-  });
-}
+void m40::wait_for_step(m40_program* program) { compute_step(program); }

@@ -1,14 +1,11 @@
 // Runs: a thread of the library makes each step's tokens the next step's input.
-#include "../program/run.h"
-
 #include <string.h>
 
-#include "../program/results.h"
-#include "../program/run_row.h"
 #include "execution.h"
+#include "../program/results.h"
+#include "../program/run_functions.h"
+#include "../program/run_row.h"
 
-using m40::guarded;
-using m40::Ring;
 using m40::Run;
 using m40::RunInput;
 using m40::Step;
@@ -65,28 +62,12 @@ void compute(m40_program* program, const RunInput& input) {
 
 }  // namespace
 
-extern "C" m40_status m40_run_begin(m40_program* program, const void* block, uint64_t block_bytes, const void* run, uint64_t run_bytes, void* ring,
-                                    uint64_t ring_bytes, m40_error* error) {
-  return guarded(error, [&] {
-    const Step checked = m40::parse_next_step(program, block, block_bytes);
-    m40::parse_run(run, run_bytes, checked, program->limits);
-    program->context->host_areas.require_within(ring, ring_bytes, "ring");
-    program->run.open(Ring(ring, ring_bytes), checked.n_tokens, program->exchange.runs());
-    auto& blocks = program->run_blocks;
-    program->step = m40::parse_next_step(program, copy_to(blocks.step, block, block_bytes), block_bytes);
-    const RunInput input = m40::parse_run(copy_to(blocks.run, run, run_bytes), run_bytes, program->step, program->limits);
-    m40::reference::find_sequence_rows(program);
-    blocks.left.resize(program->step.n_tokens);
-    for (uint32_t i = 0; i < program->step.n_tokens; i++) blocks.left[i] = input.rows[i].n_tokens;
-    program->run.start([program, input] { compute(program, input); });
-    program->run_under_way = true;
-  });
-}
-
-extern "C" m40_status m40_run_wait(m40_program* program, m40_error* error) {
-  return guarded(error, [&] {
-    m40::require_run(program);
-    program->run_under_way = false;  // where it has failed
-    program->run_under_way = !program->run.wait();
-  });
+void m40::begin_run(m40_program* program, const GivenRun& given) {
+  auto& blocks = program->run_blocks;
+  program->step = parse_next_step(program, copy_to(blocks.step, given.block, given.block_bytes), given.block_bytes);
+  const RunInput input = parse_run(copy_to(blocks.run, given.run, given.run_bytes), given.run_bytes, program->step, program->limits);
+  reference::find_sequence_rows(program);
+  blocks.left.resize(program->step.n_tokens);
+  for (uint32_t i = 0; i < program->step.n_tokens; i++) blocks.left[i] = input.rows[i].n_tokens;
+  program->run.start([program, input] { compute(program, input); });
 }

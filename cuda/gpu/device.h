@@ -9,7 +9,7 @@
 
 namespace m40::cuda {
 
-// Whether launches of the calling thread are being written down instead (launch_list.h): then this one is missing
+// Whether launches of the calling thread are being written down instead (ops/launch_list.h): then this one is missing
 // there.
 bool written_down(const char* kernel);
 

@@ -1,7 +1,7 @@
 // What sequences keep: KV blocks of K and V, slots of states, and their way to the host and back.
 #include "../ops/ops.h"
 #include "device_objects.h"
-#include "persistent/resident_seat.h"
+#include "device_seat.h"
 #include "../program/cache_functions.h"
 
 using m40::cuda::check;

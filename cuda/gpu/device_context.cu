@@ -2,9 +2,11 @@
 #include <algorithm>
 
 #include "../common/checks.h"
+#include "decode_executor.h"
 #include "device_objects.h"
 #include "../common/host_memory.h"
-#include "persistent/resident.h"
+#include "../program/memory_functions.h"
+#include "device_seat.h"
 #include "step_progress.h"
 #include "uploader.h"
 
@@ -42,7 +44,7 @@ cudaStream_t create_stream(bool first) {
 }  // namespace
 
 m40_context::m40_context(uint32_t device_index, uint32_t asked_executor)
-    : device(device_index), executor(asked_executor), seat(m40::cuda::ResidentSeat::of(device_index)), uploader(new m40::cuda::Uploader(watch, seat)) {
+    : device(device_index), executor(asked_executor), seat(m40::cuda::DeviceSeat::of(device_index)), uploader(new m40::cuda::Uploader(watch, seat)) {
   use();
   stream = create_stream(true);
 }
@@ -65,18 +67,18 @@ cudaStream_t m40_context::stream_of(uint32_t lane) {
   return prompts;
 }
 
-void m40_context::use_beside_resident() const {
+void m40_context::use_for_steps() const {
   watch.require_alive();
   check(cudaSetDevice(static_cast<int>(device)), "a context");
 }
 
 void m40_context::use() const {
-  use_beside_resident();
+  use_for_steps();
   seat.clear();
 }
 
 void m40_context::use(m40::cuda::LaunchedWork& work) const {
-  use_beside_resident();
+  use_for_steps();
   work.begin(seat);
 }
 
@@ -112,7 +114,7 @@ extern "C" m40_status m40_context_create(const m40_context_options* options, m40
     m40::check_executor(options->executor);
     m40::cuda::check_usable(options->device);
     std::string why;
-    if (options->executor == M40_EXECUTOR_RESIDENT && !m40::cuda::device_has_resident(options->device, &why)) {
+    if (options->executor == M40_EXECUTOR_RESIDENT && !m40::cuda::has_decode_executor(options->device, &why)) {
       fail(M40_UNSUPPORTED, "a persistent kernel was asked for: %s; wanted launches, graphs or auto", why.c_str());
     }
     *context = new m40_context(options->device, options->executor);
@@ -138,38 +140,28 @@ void m40_arena::release() {
   memory = nullptr;
 }
 
-extern "C" m40_status m40_arena_create(m40_context* context, uint64_t arena_bytes, m40_arena** arena, m40_error* error) {
-  return guarded(error, [&] {
-    require(context, "context");
-    require(arena, "arena");
-    if (arena_bytes == 0) fail(M40_INVALID_ARGUMENT, "an arena of 0 bytes: wanted at least 1");
-    m40::cuda::LaunchedWork work;
-    context->use(work);
-    size_t free_bytes = 0;
-    size_t total_bytes = 0;
-    check(cudaMemGetInfo(&free_bytes, &total_bytes), "an arena");
-    const auto too_large = [&] {
-      fail(M40_OUT_OF_MEMORY, "an arena of %llu bytes: the device has %llu bytes of memory, of which %llu are free",
-           static_cast<unsigned long long>(arena_bytes), static_cast<unsigned long long>(total_bytes),
-           static_cast<unsigned long long>(free_bytes));
-    };
-    if (arena_bytes > free_bytes) too_large();
-    context->arenas.reserve(context->arenas.size() + 1);
-    std::unique_ptr<m40_arena> created(new m40_arena);
-    created->context = context;
-    created->n_bytes = arena_bytes;
-    void* memory = nullptr;
-    const cudaError_t allocated = cudaMalloc(&memory, arena_bytes);
-    if (allocated == cudaErrorMemoryAllocation) {
-      cudaGetLastError();
-      too_large();
-    }
-    check(allocated, "an arena");
-    m40::cuda::forbid(memory, arena_bytes);
-    created->memory = static_cast<uint8_t*>(memory);
-    *arena = created.get();
-    context->arenas.push_back(std::move(created));
-  });
+std::unique_ptr<m40_arena> m40::allocate_arena(m40_context* context, uint64_t n_bytes) {
+  cuda::LaunchedWork work;
+  context->use(work);
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes), "an arena");
+  const auto too_large = [&] {
+    fail(M40_OUT_OF_MEMORY, "an arena of %llu bytes: the device has %llu bytes of memory, of which %llu are free",
+         static_cast<unsigned long long>(n_bytes), static_cast<unsigned long long>(total_bytes), static_cast<unsigned long long>(free_bytes));
+  };
+  if (n_bytes > free_bytes) too_large();
+  std::unique_ptr<m40_arena> arena(new m40_arena);
+  void* memory = nullptr;
+  const cudaError_t allocated = cudaMalloc(&memory, n_bytes);
+  if (allocated == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    too_large();
+  }
+  check(allocated, "an arena");
+  cuda::forbid(memory, n_bytes);
+  arena->memory = static_cast<uint8_t*>(memory);
+  return arena;
 }
 
 extern "C" void m40_arena_destroy(m40_arena* arena) {
@@ -187,26 +179,13 @@ extern "C" void m40_arena_destroy(m40_arena* arena) {
   }
 }
 
-extern "C" uint64_t m40_arena_used_bytes(const m40_arena* arena) { return arena == nullptr ? 0 : arena->used_bytes; }
-
 // ---- host memory --------------------------------------------------------------------------------------
 
-extern "C" m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, void** memory, m40_error* error) {
-  return guarded(error, [&] {
-    require(context, "context");
-    require(memory, "memory");
-    if (n_bytes == 0) fail(M40_INVALID_ARGUMENT, "host memory of 0 bytes: wanted at least 1");
-    if (n_bytes > uint64_t{1} << 48) {
-      fail(M40_OUT_OF_MEMORY, "%llu bytes of host memory could not be allocated", static_cast<unsigned long long>(n_bytes));
-    }
-    m40::cuda::LaunchedWork work;
-    context->use(work);
-    std::unique_ptr<HostMemory> allocated(new HostMemory(context->watch, n_bytes));
-    context->host_memory.reserve(context->host_memory.size() + 1);
-    *memory = allocated->data();
-    context->host_memory.push_back(std::move(allocated));
-    context->host_areas.add(*memory, n_bytes);
-  });
+void* m40::allocate_host_memory(m40_context* context, uint64_t n_bytes) {
+  cuda::LaunchedWork work;
+  context->use(work);
+  context->host_memory.emplace_back(new HostMemory(context->watch, n_bytes));
+  return context->host_memory.back()->data();
 }
 
 extern "C" void m40_host_free(m40_context* context, void* memory) {
@@ -220,15 +199,6 @@ extern "C" void m40_host_free(m40_context* context, void* memory) {
   if (found == list.end()) return;
   context->host_areas.remove(memory);
   list.erase(found);
-}
-
-extern "C" m40_status m40_host_share(m40_context* context, const m40_shared* shared, void** memory, m40_error* error) {
-  return guarded(error, [&] {
-    require(context, "context");
-    require(shared, "shared");
-    require(memory, "memory");
-    *memory = context->shared_host.add(context, *shared);
-  });
 }
 
 void m40::register_host_memory(m40_context* context, void* memory, uint64_t n_bytes) {

@@ -45,8 +45,7 @@ struct ProgramPlan {
   uint64_t scratch;
   uint64_t scratch_bytes;
   uint64_t expert_groups[2];          // ExpertGrouping of decoded rows, and of prompts'
-  uint64_t resident_state;            // ResidentState
-  uint64_t resident_lists;            // of nodes: see resident.h
+  uint64_t executor;                  // the decode executor's own; 0 where there is none
   uint64_t heads;                     // 0, 1, 2 ...: the experts of the slots of head_matmul; 0 where there is none
   uint32_t n_heads;
   uint64_t n_bytes;                   // of all
@@ -81,7 +80,7 @@ enum class Fusion : uint8_t {
 // Throws where there is no such device, or it is too old for the kernels.
 void check_usable(uint32_t device);
 
-// KV block-locked host memory. Freeing waits for the device: where it hangs, it is left to the end of the process.
+// Page-locked host memory. Freeing waits for the device: where it hangs, it is left to the end of the process.
 class HostMemory {
  public:
   HostMemory(const DeviceWatch& watch, uint64_t n_bytes);
@@ -95,12 +94,12 @@ class HostMemory {
   uint8_t* data_ = nullptr;
 };
 
+class DecodeExecutor;
+class DeviceSeat;
 class LaunchedWork;
 class OpenedInbox;
 class Uploader;
 class ProgramGraphs;
-class ResidentDecoder;
-class ResidentSeat;
 class StepExecutors;
 struct StepProgress;
 
@@ -133,8 +132,8 @@ struct m40_program : m40::ProgramBase {
   std::unique_ptr<m40::cuda::HostMemory> input;    // what a step's input is gathered in, plan.input_bytes
   std::unique_ptr<m40::cuda::HostMemory> results;  // StepResults
   std::unique_ptr<m40::cuda::ProgramGraphs> graphs;
-  std::unique_ptr<m40::cuda::ResidentDecoder> resident;  // nullptr where there is none
-  std::string no_resident;                               // why, then
+  std::unique_ptr<m40::cuda::DecodeExecutor> decoder;    // nullptr where there is none
+  std::string no_decoder;                                // why, then
   std::unique_ptr<m40::cuda::StepExecutors> executors;
   std::unique_ptr<m40::cuda::StepProgress> progress;
   std::unique_ptr<m40::cuda::HostMemory> run_input;  // what a run's RunState is gathered in
@@ -156,7 +155,7 @@ struct m40_context final : m40::Objects<m40_arena, m40_cache, m40_program, m40::
   // allocations do. No persistent kernel is launched until the work ends.
   void use(m40::cuda::LaunchedWork& work) const;
   // The same of functions that wait for a step, or ask for one: a kernel may stay.
-  void use_beside_resident() const;
+  void use_for_steps() const;
   // Waits for all work of the device, and no persistent kernel starts until the work ends. False where the device
   // hangs: memory that it may still use must not be freed.
   bool settle(m40::cuda::LaunchedWork& work) const;
@@ -165,7 +164,7 @@ struct m40_context final : m40::Objects<m40_arena, m40_cache, m40_program, m40::
 
   uint32_t device;
   uint32_t executor;  // M40_EXECUTOR_*, as asked for
-  m40::cuda::ResidentSeat& seat;  // the device's
+  m40::cuda::DeviceSeat& seat;  // the device's
   mutable m40::cuda::DeviceWatch watch;
   // Of a lane (M40_LANE_*). That of prompts is made when the first program wants it.
   cudaStream_t stream_of(uint32_t lane);

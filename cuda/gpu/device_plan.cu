@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "../ops/ops.h"
+#include "decode_executor.h"
 #include "device_objects.h"
-#include "persistent/resident.h"
 #include "state_operations.h"
 #include "run_state.h"
 #include "step_input.h"
@@ -93,7 +93,7 @@ ProgramPlan plan_program(const ProgramDescription& program) {
   plan.heads = plan.n_heads != 0 ? place(plan.n_heads * sizeof(uint32_t)) : 0;
   for (uint64_t& groups : plan.expert_groups) groups = groups_bytes != 0 ? place(groups_bytes) : 0;
   const m40_cache_desc* cache = program.cache;
-  // A persistent kernel copies it 16 bytes at a time.
+  // Decode executors may copy it 16 bytes at a time.
   plan.input_bytes = (input_bytes(limits, cache == nullptr ? 0 : cache->n_groups, cache != nullptr && cache->n_states != 0) + 15) / 16 * 16;
   plan.input = place(plan.input_bytes);
   plan.results = place(StepResults::n_bytes(limits, limits.n_outputs));
@@ -103,8 +103,8 @@ ProgramPlan plan_program(const ProgramDescription& program) {
   plan.exchanged_steps = exchanges ? place(sizeof(uint64_t)) : 0;
   plan.inbox = exchanges ? place(Exchange(program).inbox_bytes()) : 0;
   plan.scratch = place(plan.scratch_bytes);
-  plan.resident_state = place(sizeof(ResidentState));
-  plan.resident_lists = place(resident_lists * most_resident_nodes(program.n_ops) * sizeof(ResidentNode));
+  const uint64_t executor_bytes = decode_executor_bytes(program);
+  plan.executor = executor_bytes != 0 ? place(executor_bytes) : 0;
   return plan;
 }
 

@@ -5,11 +5,12 @@
 #include <numeric>
 
 #include "../ops/ops.h"
+#include "decode_executor.h"
 #include "device_objects.h"
+#include "device_seat.h"
 #include "executor.h"
 #include "graphs.h"
 #include "inbox.h"
-#include "persistent/resident.h"
 #include "step_executors.h"
 #include "../program/program_functions.h"
 #include "run_state.h"
@@ -63,7 +64,8 @@ void open_all_memory(const m40_program& program) {
   add(plan.heads);
   add(plan.exchanged_steps);
   add(plan.inbox);
-  for (uint64_t place : {plan.input, plan.results, plan.run, plan.counters, plan.scratch, plan.resident_state, plan.resident_lists}) places.push_back(place);
+  add(plan.executor);
+  for (uint64_t place : {plan.input, plan.results, plan.run, plan.counters, plan.scratch}) places.push_back(place);
   std::sort(places.begin(), places.end());
   places.push_back(plan.n_bytes);
   for (size_t i = 0; i + 1 < places.size(); i++) {
@@ -176,16 +178,8 @@ void m40::place_program(m40_program& program, const ProgramDescription& descript
   program.results.reset(new m40::cuda::HostMemory(context->watch, m40::cuda::StepResults::n_bytes(limits, limits.n_outputs)));
   program.run_input.reset(new m40::cuda::HostMemory(context->watch, m40::cuda::run_state_bytes(limits)));
   fill_memory(program);
-  // A program that computes concurrently with others may have no persistent kernel.
-  const bool wanted = limits.lane == M40_LANE_MAIN && (context->executor == M40_EXECUTOR_AUTO || context->executor == M40_EXECUTOR_RESIDENT);
-  if (program.exchange.n_operations() != 0) {
-    program.no_resident = "the program exchanges rows with other cards";
-  } else if (!wanted) {
-    program.no_resident = limits.lane == M40_LANE_MAIN ? "another executor was asked for" : "the program is of the lane of prompts";
-  } else if (m40::cuda::device_has_resident(context->device, &program.no_resident)) {
-    program.resident.reset(new m40::cuda::ResidentDecoder(program));
-  }
-  program.executors.reset(new m40::cuda::StepExecutors(context->executor, program.resident != nullptr));
+  program.decoder = cuda::make_decode_executor(program, &program.no_decoder);
+  program.executors.reset(new m40::cuda::StepExecutors(context->executor, program.decoder == nullptr ? 0 : cuda::decode_executor_kind()->most_rows()));
 }
 
 // What concerns other devices may wait for this one, without a bound.
@@ -218,7 +212,7 @@ void m40::end_exchanges(m40_program& program) {
 
 uint32_t m40::executor_of(const m40_program& program, uint32_t n_rows) { return program.executors->chosen(n_rows); }
 std::string m40::why_no_persistent_kernel(const m40_program& program) {
-  return program.resident != nullptr ? program.resident->why() : program.no_resident;
+  return program.decoder != nullptr ? program.decoder->why() : program.no_decoder;
 }
 
 void m40::write_buffer(m40_program& program, uint8_t* memory, const void* data, uint64_t n_bytes) {

@@ -1,9 +1,9 @@
-// Runs: steps on the stream, one after the other, or steps that the persistent kernel is asked for. Between two of them
+// Runs: steps on the stream, one after the other, or steps that the decode executor is asked for. Between two of them
 // the device makes the sampled tokens the next step's input, so it needs no host. A thread here queues the next step
 // shortly before the running one ends, and notifies the host of new entries in the ring.
 //
 // No step is queued further ahead: a queued step is always computed, and a stop that comes before it costs nothing.
-// Where the persistent kernel had to leave for other work, the step that it has not done is launched, and so are the
+// Where the decode executor had to leave for other work, the step that it has not done is launched, and so are the
 // later ones. Where it has done all, the run is over. Where a token ends the last row, the next step may be queued
 // already: its entries say that all rows have ended. The host gets the samples before that step, but the run is over
 // after it. That step still uses the KV blocks and slots of its sequences, which another lane may get then.
@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "../ops/advance_run.h"
+#include "decode_executor.h"
 #include "device_objects.h"
-#include "persistent/resident.h"
-#include "../program/run.h"
+#include "../program/run_functions.h"
 #include "run_state.h"
 #include "step_executors.h"
 #include "step_input.h"
@@ -27,8 +27,7 @@ namespace m40::cuda {
 
 namespace {
 
-// So soon after a step was asked for, a persistent kernel that has left is launched again; on old devices it leaves
-// often.
+// So soon after a step was asked for, a decode executor that has left is called back; on old devices it leaves often.
 constexpr Clock::duration first_look = std::chrono::microseconds(200);
 
 // Gives the device the steps of a run. The program and its lane are its alone.
@@ -66,8 +65,8 @@ class RunQueue {
   // The input of the first step, and the step.
   void begin(const void* block, const RunInput& input) {
     write_inputs(block, input);
-    resident_ = begin_resident();
-    if (resident_) return;
+    by_decoder_ = begin_by_decoder();
+    if (by_decoder_) return;
     program_.progress->work.begin(program_.context->seat);
     upload_state();
     upload_input();
@@ -76,7 +75,7 @@ class RunQueue {
 
   // From the first step, which the device has, to the last.
   void go_on() {
-    program_.context->use_beside_resident();
+    program_.context->use_for_steps();
     for (uint32_t step = 0;; step++) {
       const bool goes_on = compute(step);
       // The other cards may have to compute a step that card 0 queued before it knew that all rows had ended.
@@ -124,24 +123,24 @@ class RunQueue {
     if (has_fixed_results(program_)) check(cudaMemsetAsync(program_.memory + program_.plan.results, 0, sizeof(StepResults), stream), "a run");
   }
 
-  // Asks the persistent kernel for the first step, where it is the chosen executor of such steps.
-  bool begin_resident() {
+  // Asks the decode executor for the first step, where it is the chosen one of such steps.
+  bool begin_by_decoder() {
     StepExecutors& executors = *program_.executors;
     if (executors.chosen(shape_.n_tokens) != M40_EXECUTOR_RESIDENT) return false;
     upload_state();
     program_.context->watch.wait(program_.stream, "a run");
-    const ResidentDecoder::Begun begun = program_.resident->begin_run(shape_, input_bytes_, args_);
+    const DecodeExecutor::Begun begun = program_.decoder->begin_run(shape_, input_bytes_, args_);
     // Another step of so many rows may be one that it does.
-    if (begun == ResidentDecoder::Begun::kNever && !shape_.shaped) executors.have_no_resident(shape_.n_tokens);
-    if (begun != ResidentDecoder::Begun::kYes) return false;
+    if (begun == DecodeExecutor::Begun::kNever && !shape_.shaped) executors.have_no_decoder(shape_.n_tokens);
+    if (begun != DecodeExecutor::Begun::kYes) return false;
     program_.progress->executor = M40_EXECUTOR_RESIDENT;
     program_.progress->measures = false;
     return true;
   }
 
-  // The persistent kernel had to leave ahead of this step, and does not return in this run.
+  // The decode executor had to leave ahead of this step, and does not return in this run.
   void launch_from(uint32_t step) {
-    resident_ = ahead_ = false;
+    by_decoder_ = ahead_ = false;
     program_.progress->work.begin(program_.context->seat);
     if (step == 0) upload_input();
     put_step();
@@ -169,7 +168,7 @@ class RunQueue {
   // Gives the device the step after this one, if there is one. A queued step is computed even after a stop.
   bool put_next(uint32_t step) {
     if (step + 1 >= n_steps_ || !program_.run.next(step + 1)) return false;
-    if (resident_) return ahead_ = program_.resident->begin_next();
+    if (by_decoder_) return ahead_ = program_.decoder->begin_next();
     put_step();
     return ahead_ = true;
   }
@@ -178,13 +177,13 @@ class RunQueue {
   // cudaErrorNotReady.
   cudaError_t state_of(uint32_t step) {
     if (program_.run.has_step(step)) return cudaSuccess;
-    if (!resident_) return cudaStreamQuery(program_.stream);
-    switch (program_.resident->state(ahead_ ? 1 : 0)) {
-      case ResidentDecoder::State::kDone: return cudaSuccess;
-      case ResidentDecoder::State::kRuns: return cudaErrorNotReady;
-      case ResidentDecoder::State::kCalledBack: given_again(); return cudaSuccess;
-      case ResidentDecoder::State::kDisplaced: break;
-      case ResidentDecoder::State::kRefused: program_.executors->have_no_resident(); break;
+    if (!by_decoder_) return cudaStreamQuery(program_.stream);
+    switch (program_.decoder->state(ahead_ ? 1 : 0)) {
+      case DecodeExecutor::State::kDone: return cudaSuccess;
+      case DecodeExecutor::State::kRuns: return cudaErrorNotReady;
+      case DecodeExecutor::State::kCalledBack: given_again(); return cudaSuccess;
+      case DecodeExecutor::State::kDisplaced: break;
+      case DecodeExecutor::State::kRefused: program_.executors->have_no_decoder(); break;
     }
     launch_from(step);
     return cudaSuccess;
@@ -192,9 +191,9 @@ class RunQueue {
 
   // The same of the last step that it was given, whose results are not needed.
   cudaError_t state_of_last() {
-    if (!resident_) return cudaStreamQuery(program_.stream);
-    const ResidentDecoder::State state = program_.resident->state();
-    return state == ResidentDecoder::State::kRuns || state == ResidentDecoder::State::kCalledBack ? cudaErrorNotReady : cudaSuccess;
+    if (!by_decoder_) return cudaStreamQuery(program_.stream);
+    const DecodeExecutor::State state = program_.decoder->state();
+    return state == DecodeExecutor::State::kRuns || state == DecodeExecutor::State::kCalledBack ? cudaErrorNotReady : cudaSuccess;
   }
 
   // Whether the step was given again. The time before that does not count against the device: the process may have been
@@ -221,7 +220,7 @@ class RunQueue {
     const bool known = forecast.knows(shape_);
     if (!measures && known) {
       const auto wake_time = [&] { return forecast.wake_time(shape_, begun_) - put_time_; };
-      if (resident_ && begun_ + first_look < wake_time()) {
+      if (by_decoder_ && begun_ + first_look < wake_time()) {
         Clock::sleep_until(begun_ + first_look);
         state_of(step);
       }
@@ -264,7 +263,7 @@ class RunQueue {
   const StepShape shape_;
   uint64_t input_bytes_ = 0, state_bytes_ = 0;
   AdvanceRunArgs args_ = {};
-  bool resident_ = false;           // by the persistent kernel
+  bool by_decoder_ = false;         // by the decode executor
   bool ahead_ = false;              // the device has the next step
   bool repeated_ = false;               // the awaited step was given again
   Clock::time_point begun_ = {};    // that one
@@ -282,52 +281,32 @@ void settle(const m40_program* program) {
   }
 }
 
-void begin_run(m40_program* program, const void* block, const Step& step, const RunInput& input, void* ring) {
+}  // namespace
+
+}  // namespace m40::cuda
+
+void m40::begin_run(m40_program* program, const GivenRun& given) {
   const m40_context* context = program->context;
-  context->use_beside_resident();
+  context->use_for_steps();
   if (context->uploader->busy()) context->uploader->wait();
-  program->step = step;
-  program->progress->shape = shape_of(step, program->limits);
-  const std::shared_ptr<RunQueue> queue(new RunQueue(program, input, ring));
+  program->step = given.step;
+  program->progress->shape = cuda::shape_of(given.step, program->limits);
+  const std::shared_ptr<cuda::RunQueue> queue(new cuda::RunQueue(program, given.input, given.ring));
   try {
-    queue->begin(block, input);
+    queue->begin(given.block, given.input);
     program->run.start([queue, program] {
       try {
         queue->go_on();
       } catch (...) {
-        settle(program);
+        cuda::settle(program);
         program->progress->work.end();
         throw;
       }
       program->progress->work.end();
     });
   } catch (...) {
-    settle(program);
+    cuda::settle(program);
     program->progress->work.end();
     throw;
   }
-  program->run_under_way = true;
-}
-
-}  // namespace
-
-}  // namespace m40::cuda
-
-extern "C" m40_status m40_run_begin(m40_program* program, const void* block, uint64_t block_bytes, const void* run, uint64_t run_bytes, void* ring,
-                                    uint64_t ring_bytes, m40_error* error) {
-  return m40::guarded(error, [&] {
-    const m40::Step step = m40::parse_next_step(program, block, block_bytes);
-    const m40::RunInput input = m40::parse_run(run, run_bytes, step, program->limits);
-    program->context->host_areas.require_within(ring, ring_bytes, "ring");
-    program->run.open(m40::Ring(ring, ring_bytes), step.n_tokens, program->exchange.runs());
-    m40::cuda::begin_run(program, block, step, input, ring);
-  });
-}
-
-extern "C" m40_status m40_run_wait(m40_program* program, m40_error* error) {
-  return m40::guarded(error, [&] {
-    m40::require_run(program);
-    program->run_under_way = false;  // where it has failed
-    program->run_under_way = !program->run.wait();
-  });
 }

@@ -2,11 +2,11 @@
 #include <string.h>
 
 #include "../ops/ops.h"
+#include "decode_executor.h"
 #include "device_objects.h"
 #include "executor.h"
 #include "operation_times.h"
-#include "persistent/resident.h"
-#include "../program/results.h"
+#include "../program/step_functions.h"
 #include "step_executors.h"
 #include "step_input.h"
 #include "step_launch.h"
@@ -14,15 +14,13 @@
 #include "uploader.h"
 
 using m40::fail;
-using m40::guarded;
-using m40::require;
 using m40::ResultMemory;
 using m40::Step;
 using m40::cuda::check;
 using m40::cuda::Clock;
+using m40::cuda::DecodeExecutor;
 using m40::cuda::decodes;
 using m40::cuda::OperationTimes;
-using m40::cuda::ResidentDecoder;
 using m40::cuda::StepResults;
 using m40::cuda::StepForecast;
 using m40::cuda::StepShape;
@@ -76,15 +74,15 @@ void settle(const m40_program* program) {
   }
 }
 
-// Whether the persistent kernel has been asked for the step.
-bool begin_resident(m40_program* program, const Step& step, const StepShape& shape) {
+// Whether the decode executor has been asked for the step.
+bool begin_by_decoder(m40_program* program, const Step& step, const StepShape& shape) {
   StepProgress& progress = *program->progress;
-  switch (program->resident->begin(shape, progress.input_bytes, result_bytes(*program, step))) {
-    case ResidentDecoder::Begun::kYes: break;
-    case ResidentDecoder::Begun::kNotNow: return false;
-    case ResidentDecoder::Begun::kNever:
+  switch (program->decoder->begin(shape, progress.input_bytes, result_bytes(*program, step))) {
+    case DecodeExecutor::Begun::kYes: break;
+    case DecodeExecutor::Begun::kNotNow: return false;
+    case DecodeExecutor::Begun::kNever:
       // Another step of so many rows may be one that it does.
-      if (!shape.shaped && !shape.hidden) program->executors->have_no_resident(shape.n_tokens);
+      if (!shape.shaped && !shape.hidden) program->executors->have_no_decoder(shape.n_tokens);
       return false;
   }
   progress.executor = M40_EXECUTOR_RESIDENT;
@@ -92,10 +90,10 @@ bool begin_resident(m40_program* program, const Step& step, const StepShape& sha
   return true;
 }
 
-void begin_step(m40_program* program, const void* block, const Step& step, OperationTimes* times = nullptr) {
+void give_step(m40_program* program, const void* block, const Step& step, OperationTimes* times = nullptr) {
   StepProgress& progress = *program->progress;
   const m40_context* context = program->context;
-  context->use_beside_resident();
+  context->use_for_steps();
   if (context->uploader->busy()) context->uploader->wait();
   program->step = step;
   const StepShape& shape = progress.shape = m40::cuda::shape_of(step, program->limits);
@@ -105,9 +103,9 @@ void begin_step(m40_program* program, const void* block, const Step& step, Opera
   // parse_step leaves nothing that is larger than the limits.
   if (progress.input_bytes > program->plan.input_bytes) fail(M40_INTERNAL, "a step's input is larger than what was planned for it");
   m40::cuda::write_input(step, shape, header, program->input->data());
-  const bool resident = times == nullptr && decodes(shape) && program->executors->next(shape.n_tokens) == M40_EXECUTOR_RESIDENT;
+  const bool by_decoder = times == nullptr && decodes(shape) && program->executors->next(shape.n_tokens) == M40_EXECUTOR_RESIDENT;
   try {
-    if (!resident || !begin_resident(program, step, shape)) launch_step(program, step, shape, times);
+    if (!by_decoder || !begin_by_decoder(program, step, shape)) launch_step(program, step, shape, times);
   } catch (...) {
     // What has been put on the stream still reads the input's memory.
     settle(program);
@@ -123,12 +121,12 @@ void begin_step(m40_program* program, const void* block, const Step& step, Opera
 cudaError_t state_of_step(m40_program* program) {
   StepProgress& progress = *program->progress;
   if (progress.executor != M40_EXECUTOR_RESIDENT) return cudaStreamQuery(program->stream);
-  switch (program->resident->state()) {
-    case ResidentDecoder::State::kDone: return cudaSuccess;
-    case ResidentDecoder::State::kRuns:
-    case ResidentDecoder::State::kCalledBack: return cudaErrorNotReady;
-    case ResidentDecoder::State::kDisplaced: break;
-    case ResidentDecoder::State::kRefused: program->executors->have_no_resident(); break;
+  switch (program->decoder->state()) {
+    case DecodeExecutor::State::kDone: return cudaSuccess;
+    case DecodeExecutor::State::kRuns:
+    case DecodeExecutor::State::kCalledBack: return cudaErrorNotReady;
+    case DecodeExecutor::State::kDisplaced: break;
+    case DecodeExecutor::State::kRefused: program->executors->have_no_decoder(); break;
   }
   launch_step(program, program->step, progress.shape, nullptr);
   progress.measures = false;
@@ -147,7 +145,7 @@ auto watched(m40_program* program, const Wait& wait) {
   }
 }
 
-void wait_for_step(m40_program* program) {
+void wait_to_end(m40_program* program) {
   watched(program, [program] {
     program->context->watch.wait([program] { return state_of_step(program); }, "a step", program->progress->begun, patience(program));
   });
@@ -210,75 +208,49 @@ class EndsWork {
 
 }  // namespace
 
-extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_result* results,
-                               uint32_t n_results, float* values, uint64_t n_values, m40_error* error) {
-  return guarded(error, [&] {
-    const Step step = m40::parse_next_step(program, block, block_bytes);
-    const ResultMemory memory = {results, n_results, values, n_values};
-    m40::check_result_memory(m40::find_sample(program->ops), step, memory);
-    begin_step(program, block, step);
-    const EndsWork ends(program);
-    wait_for_step(program);
-    take_results(program, memory);
-  });
+void m40::run_step(m40_program* program, const void* block, const Step& step, const ResultMemory& memory) {
+  give_step(program, block, step);
+  const EndsWork ends(program);
+  wait_to_end(program);
+  take_results(program, memory);
 }
 
-extern "C" m40_status m40_step_profile(m40_program* program, const void* block, uint64_t block_bytes, float* times, uint32_t n_times,
-                                       m40_error* error) {
-  return guarded(error, [&] {
-    m40::check_alive(program);
-    m40::check_times(program, times, n_times);
-    const Step step = m40::parse_next_step(program, block, block_bytes);
-    program->context->use();
-    OperationTimes marks(*program);
-    begin_step(program, block, step, &marks);
-    const EndsWork ends(program);
-    wait_for_step(program);
-    m40::cuda::check_fixed_results(*program);
-    marks.read(times);
-  });
+void m40::profile_step(m40_program* program, const void* block, const Step& step, float* times) {
+  program->context->use();
+  OperationTimes marks(*program);
+  give_step(program, block, step, &marks);
+  const EndsWork ends(program);
+  wait_to_end(program);
+  cuda::check_fixed_results(*program);
+  marks.read(times);
 }
 
-extern "C" m40_status m40_step_begin(m40_program* program, const void* block, uint64_t block_bytes, m40_error* error) {
-  return guarded(error, [&] {
-    const Step step = m40::parse_next_step(program, block, block_bytes);
-    m40::check_all_samples(step);
-    begin_step(program, block, step);
-    program->step_under_way = true;
-  });
-}
+void m40::begin_step(m40_program* program, const void* block, const Step& step) { give_step(program, block, step); }
 
 // Sleeps until shortly before the end, where it is known, so that no processor spins. The next call watches a step that
 // takes longer than the forecast to its end.
-extern "C" m40_status m40_step_wait(m40_program* program, m40_error* error) {
-  return guarded(error, [&] {
-    m40::require_step(program);
-    StepProgress& progress = *program->progress;
-    if (!progress.woken && progress.forecast.knows(progress.shape)) {
-      progress.woken = true;
-      Clock::sleep_until(progress.forecast.wake_time(progress.shape, progress.begun));
-      return;
-    }
-    program->step_under_way = false;  // where the device fails
-    program->context->use_beside_resident();
-    wait_for_step(program);
-    progress.forecast.took(progress.shape, Clock::now() - progress.begun);
-    progress.timed = program->step_under_way = true;
-  });
+void m40::wait_for_step(m40_program* program) {
+  StepProgress& progress = *program->progress;
+  if (!progress.woken && progress.forecast.knows(progress.shape)) {
+    progress.woken = true;
+    Clock::sleep_until(progress.forecast.wake_time(progress.shape, progress.begun));
+    return;
+  }
+  program->step_under_way = false;  // where the device fails
+  program->context->use_for_steps();
+  wait_to_end(program);
+  progress.forecast.took(progress.shape, Clock::now() - progress.begun);
+  progress.timed = program->step_under_way = true;
 }
 
-extern "C" m40_status m40_step_finish(m40_program* program, m40_result* results, uint32_t n_results, m40_error* error) {
-  return guarded(error, [&] {
-    m40::require_step(program);
-    program->step_under_way = false;  // however it ends, but for this:
-    program->context->use_beside_resident();
-    if (!watched(program, [program] { return ends_soon(program); })) {
-      program->step_under_way = true;
-      fail(M40_NOT_READY, "the step is not over: wanted m40_step_wait again");
-    }
-    const EndsWork ends(program);
-    const ResultMemory memory = {results, n_results, nullptr, 0};
-    m40::check_result_memory(m40::find_sample(program->ops), program->step, memory);
-    take_results(program, memory);
-  });
+void m40::finish_step(m40_program* program, const ResultMemory& memory) {
+  program->step_under_way = false;  // however it ends, but for this:
+  program->context->use_for_steps();
+  if (!watched(program, [program] { return ends_soon(program); })) {
+    program->step_under_way = true;
+    fail(M40_NOT_READY, "the step is not over: wanted m40_step_wait again");
+  }
+  const EndsWork ends(program);
+  check_result_memory(find_sample(program->ops), program->step, memory);
+  take_results(program, memory);
 }

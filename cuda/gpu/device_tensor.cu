@@ -5,7 +5,7 @@
 
 #include "../ops/ops.h"
 #include "device_objects.h"
-#include "persistent/resident_seat.h"
+#include "device_seat.h"
 #include "../program/tensor_functions.h"
 #include "uploader.h"
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "../include/m40.h"
-#include "../kernels/advance_run.cuh"
+#include "../kernels/advance_run_args.cuh"
 
 namespace m40::cuda {
 

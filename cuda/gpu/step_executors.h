@@ -1,6 +1,5 @@
-// The executor of a decode step: a launch for each of its operations, a CUDA graph of them, or a persistent kernel on
-// the device and does them all. Which is fastest depends on the card, its driver and the number of rows: it is
-// measured.
+// The executor of a decode step: a launch for each of its operations, a CUDA graph of them, or the library's decode
+// executor. Which is fastest depends on the card, its driver and the number of rows: it is measured.
 #ifndef M40_RUNTIME_STEP_EXECUTORS_H
 #define M40_RUNTIME_STEP_EXECUTORS_H
 
@@ -8,7 +7,6 @@
 
 #include "cuda_check.h"
 #include "../include/m40.h"
-#include "../ops/resident.h"
 
 namespace m40::cuda {
 
@@ -17,23 +15,23 @@ constexpr uint32_t most_graph_tokens = 64;
 
 class StepExecutors {
  public:
-  // asked: M40_EXECUTOR_*. has_resident: there is a persistent kernel.
-  StepExecutors(uint32_t asked, bool has_resident) : asked_(asked) {
-    for (uint32_t n = 1; has_resident && n <= most_resident_tokens; n++) measured_[n - 1].has_resident = true;
+  // asked: M40_EXECUTOR_*. decoder_rows: those of a step that the decode executor runs, at most; 0 where there is none.
+  StepExecutors(uint32_t asked, uint32_t decoder_rows) : asked_(asked) {
+    for (uint32_t n = 0; n < std::min(decoder_rows, most_graph_tokens); n++) measured_[n].has_decoder = true;
   }
 
   // The executor of the next decode step of so many rows: M40_EXECUTOR_LAUNCHES, _GRAPHS or _RESIDENT.
   uint32_t next(uint32_t n_tokens) const {
     if (n_tokens > most_graph_tokens) return M40_EXECUTOR_LAUNCHES;
     const Measured& measured = measured_[n_tokens - 1];
-    if (measured.has_resident && asked_ == M40_EXECUTOR_RESIDENT) return M40_EXECUTOR_RESIDENT;
-    if (measured.has_resident && asked_ == M40_EXECUTOR_AUTO && !measures_launched(n_tokens)) {
-      if (measured.resident.n < enough || measured.resident.least < (1 - least_gain) * fastest_launched(measured).least) return M40_EXECUTOR_RESIDENT;
+    if (measured.has_decoder && asked_ == M40_EXECUTOR_RESIDENT) return M40_EXECUTOR_RESIDENT;
+    if (measured.has_decoder && asked_ == M40_EXECUTOR_AUTO && !measures_launched(n_tokens)) {
+      if (measured.decoder.n < enough || measured.decoder.least < (1 - least_gain) * fastest_launched(measured).least) return M40_EXECUTOR_RESIDENT;
     }
     return next_launched(n_tokens);
   }
 
-  // The same without the persistent kernel: M40_EXECUTOR_LAUNCHES or _GRAPHS.
+  // The same without the decode executor: M40_EXECUTOR_LAUNCHES or _GRAPHS.
   uint32_t next_launched(uint32_t n_tokens) const {
     if (n_tokens > most_graph_tokens || asked_ == M40_EXECUTOR_LAUNCHES || !has_graphs_) return M40_EXECUTOR_LAUNCHES;
     const Measured& measured = measured_[n_tokens - 1];
@@ -45,7 +43,7 @@ class StepExecutors {
   // Whether its time is wanted.
   bool measures(uint32_t n_tokens) const {
     if (measures_launched(n_tokens)) return true;
-    return asked_ == M40_EXECUTOR_AUTO && n_tokens <= most_graph_tokens && measured_[n_tokens - 1].has_resident && measured_[n_tokens - 1].resident.n < enough;
+    return asked_ == M40_EXECUTOR_AUTO && n_tokens <= most_graph_tokens && measured_[n_tokens - 1].has_decoder && measured_[n_tokens - 1].decoder.n < enough;
   }
   // The same where it is run by launches or graphs.
   bool measures_launched(uint32_t n_tokens) const {
@@ -57,18 +55,18 @@ class StepExecutors {
   // The time of such a step, by what it was run by.
   void took(uint32_t n_tokens, uint32_t executor, float milliseconds) {
     Measured& measured = measured_[n_tokens - 1];
-    (executor == M40_EXECUTOR_GRAPHS ? measured.graphs : executor == M40_EXECUTOR_RESIDENT ? measured.resident : measured.launches).add(milliseconds);
+    (executor == M40_EXECUTOR_GRAPHS ? measured.graphs : executor == M40_EXECUTOR_RESIDENT ? measured.decoder : measured.launches).add(milliseconds);
   }
 
   // The driver makes no graphs.
   void have_no_graphs() { has_graphs_ = false; }
 
-  // The persistent kernel does no steps of so many rows, or of any.
-  void have_no_resident(uint32_t n_tokens) {
-    if (n_tokens <= most_graph_tokens) measured_[n_tokens - 1].has_resident = false;
+  // The decode executor does no steps of so many rows, or of any.
+  void have_no_decoder(uint32_t n_tokens) {
+    if (n_tokens <= most_graph_tokens) measured_[n_tokens - 1].has_decoder = false;
   }
-  void have_no_resident() {
-    for (Measured& measured : measured_) measured.has_resident = false;
+  void have_no_decoder() {
+    for (Measured& measured : measured_) measured.has_decoder = false;
   }
 
   // What such steps are run by from now on; M40_EXECUTOR_AUTO where too few were measured yet.
@@ -76,8 +74,8 @@ class StepExecutors {
 
  private:
   static constexpr uint32_t enough = 4;
-  // Launches keep a processor busy, a persistent kernel the whole device: where they are faster by less than this
-  // share, graphs are better.
+  // Launches keep a processor busy, a persistent kernel the whole device: where one is faster by less than this share,
+  // graphs are better.
   static constexpr float least_gain = 0.01f;
 
   struct Times {
@@ -90,8 +88,8 @@ class StepExecutors {
   struct Measured {
     Times launches;
     Times graphs;
-    Times resident;
-    bool has_resident = false;
+    Times decoder;
+    bool has_decoder = false;
   };
 
   const Times& fastest_launched(const Measured& measured) const {

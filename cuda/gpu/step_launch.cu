@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "../kernels/exchange.cuh"
+#include "../kernels/exchange_args.cuh"
+#include "decode_executor.h"
 #include "executor.h"
 #include "graphs.h"
-#include "persistent/resident.h"
 #include "step_executors.h"
 #include "step_progress.h"
 
@@ -53,8 +53,8 @@ void note_time(m40_program* program) {
   StepProgress& progress = *program->progress;
   if (!progress.measures) return;
   progress.measures = false;
-  const bool resident = progress.executor == M40_EXECUTOR_RESIDENT;
-  program->executors->took(progress.shape.n_tokens, progress.executor, resident ? program->resident->milliseconds() : progress.timer.milliseconds());
+  const bool by_decoder = progress.executor == M40_EXECUTOR_RESIDENT;
+  program->executors->took(progress.shape.n_tokens, progress.executor, by_decoder ? program->decoder->milliseconds() : progress.timer.milliseconds());
 }
 
 }  // namespace m40::cuda

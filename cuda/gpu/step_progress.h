@@ -2,7 +2,7 @@
 #ifndef M40_RUNTIME_STEP_PROGRESS_H
 #define M40_RUNTIME_STEP_PROGRESS_H
 
-#include "persistent/resident_seat.h"
+#include "device_seat.h"
 #include "step_executors.h"
 #include "step_forecast.h"
 #include "step_input.h"

@@ -6,7 +6,7 @@
 
 #include "device_objects.h"
 #include "../common/tensor_slice.h"
-#include "persistent/resident_seat.h"
+#include "device_seat.h"
 
 namespace m40::cuda {
 
@@ -14,7 +14,7 @@ namespace m40::cuda {
 // read into. Copies may still run when upload() returns.
 class Uploader {
  public:
-  Uploader(DeviceWatch& watch, ResidentSeat& seat) : watch_(watch), seat_(seat) {}
+  Uploader(DeviceWatch& watch, DeviceSeat& seat) : watch_(watch), seat_(seat) {}
   ~Uploader();
   Uploader(const Uploader&) = delete;
   Uploader& operator=(const Uploader&) = delete;
@@ -45,7 +45,7 @@ class Uploader {
   void free_lane(Lane& lane);
 
   DeviceWatch& watch_;
-  ResidentSeat& seat_;
+  DeviceSeat& seat_;
   LaunchedWork work_;  // while lanes are busy
   Lane lanes_[2];
   uint32_t next_ = 0;

@@ -63,13 +63,12 @@ constexpr int cuda_version = 11;
 __host__ __device__ constexpr DecodeOrder from_table(int refill) { return {refill, true, 0, 0, 0, 0, false, false, true}; }
 __host__ __device__ constexpr DecodeOrder back_and_forth(int refill) { return {refill, true, 0, 2, 1, 1, true, true}; }
 
-// Of CUDA 11. kOneType: the kernel walks no other type, nor other numbers of tokens. kLaunch: it is a launch of this
-// product; what stays on the device has others as well, and would spill with the table.
-template <int T, bool kOneType, bool kLaunch>
+// Of CUDA 11. kOneType: the kernel walks no other type, nor other numbers of tokens.
+template <int T, bool kOneType>
 __host__ __device__ constexpr DecodeOrder decode_order_11(uint32_t type, int late) {
   if (!kOneType) return {late};
   switch (type) {
-    case M40_TYPE_Q4_K: return T == 4 ? DecodeOrder{16, true, 1, 1} : kLaunch ? from_table(late) : DecodeOrder{late, true, 1, 3};
+    case M40_TYPE_Q4_K: return T == 4 ? DecodeOrder{16, true, 1, 1} : from_table(late);
     case M40_TYPE_Q4_0: return T == 4 ? DecodeOrder{12} : back_and_forth(late);
     case M40_TYPE_Q4_1: return back_and_forth(late);
     case M40_TYPE_Q5_1:
@@ -93,16 +92,16 @@ __host__ __device__ constexpr DecodeOrder decode_order_12(uint32_t type, int lat
     case M40_TYPE_Q4_K: return T == 4 ? DecodeOrder{16, true, 2, 1, 2, 2, true, true} : DecodeOrder{late, true, 3, 0, 0, 3};
     case M40_TYPE_Q6_K: return T == 4 ? DecodeOrder{late, true, 1, 3, 3, 1} : DecodeOrder{late};
     case M40_TYPE_Q8_0: return T == 8 ? DecodeOrder{late + 4, true, 3, 2, 3, 0, true, true} : DecodeOrder{late};
-    default: return decode_order_11<T, kOneType, true>(type, late);
+    default: return decode_order_11<T, kOneType>(type, late);
   }
 }
 
-template <uint32_t kType, int T, bool kOneType, bool kLaunch>
+template <uint32_t kType, int T, bool kOneType>
 __host__ __device__ constexpr DecodeOrder decode_order() {
   constexpr int kColumns = Format<kType>::kColumns;
   if (cuda_version >= 12 && T == 2 && kType == M40_TYPE_IQ3_S && !kOneType) return {8};  // spills with all at the first column
   if (T < 4 || kColumns <= 8) return {0};
-  return cuda_version >= 12 ? decode_order_12<T, kOneType>(kType, kColumns - 8) : decode_order_11<T, kOneType, kLaunch>(kType, kColumns - 8);
+  return cuda_version >= 12 ? decode_order_12<T, kOneType>(kType, kColumns - 8) : decode_order_11<T, kOneType>(kType, kColumns - 8);
 }
 
 struct DecodeProduct {

@@ -36,16 +36,17 @@ __device__ __forceinline__ A& either(A& first, A& second) {
   }
 }
 
-// How a launch of its own has its input: it is there, nothing writes to it meanwhile, and where it is are the launch's
-// constants.
+// How a launch has its input: nothing writes to it meanwhile, and where it is are the launch's constants.
 struct LaunchInputs {
-  static constexpr bool kWaits = false;
+  template <uint32_t kType, int T, bool kOneType>
+  __host__ __device__ static constexpr DecodeOrder order() {
+    return decode_order<kType, T, kOneType>();
+  }
   __device__ __forceinline__ const float* from(const MatmulDecodeArgs& args) const { return args.input; }
   template <class V>
   __device__ __forceinline__ V load(const V* at) const {
     return __ldg(at);
   }
-  __device__ __forceinline__ void wait() const {}
 };
 
 // Where the activations of the tokens from first_token on start; those that are beyond the last are the last's.
@@ -63,16 +64,15 @@ struct DecodeInputs : LaunchInputs {
 
 // acc[r][t] += blocks [block, end) of rows row + 32 r times the activations of T tokens; input_of(t) is where those of
 // token t start, from input_of.from(). InputOf::kHeld: in registers; else it is called again for every block.
-// InputOf::kWaits: they are not there yet. All warps of the thread block, also those with an empty part, then call
-// input_of.wait() once the first weights are being loaded. prepare(scales) is called once, when the first loads are
-// issued: the norm prologue's scales take a while. With a prologue, all warps of the thread block come here, also those
-// with an empty part. kOneType: the kernel walks no other type, nor other numbers of tokens.
+// prepare(scales) is called once, when the first loads are issued: the norm prologue's scales take a while. With a
+// prologue, all warps of the thread block come here, also those with an empty part. kOneType: the kernel walks no other
+// type, nor other numbers of tokens.
 template <uint32_t kType, int T, int R, int kPrologue, bool kOneType, class InputOf, class Prepare>
 __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t row, const InputOf& input_of, uint32_t block,
                                             uint32_t end, const void* table, float* shared, const Prepare& prepare, float (&acc)[R][T]) {
   using F = Format<kType>;
   constexpr int kInput = input_floats<F, T>();
-  constexpr DecodeOrder kOrder = decode_order<kType, T, kOneType, !InputOf::kWaits>();
+  constexpr DecodeOrder kOrder = InputOf::template order<kType, T, kOneType>();
   static_assert(takes_columns_in_order<R>(kOrder, F::kColumns / 4, T), "the bits of a sum hang on the order of its columns");
   // One token, and the types with the most instructions a weight: loads are issued ahead of the barrier. The compiler
   // alone puts them so late that the warp waits for them.
@@ -81,7 +81,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   const uint32_t lane = threadIdx.x % 32;
   const Bases bases = make_bases<F::kBits, F::kBasesTimes>(table);
   float* const words_at = shared + 2 * kInput + lane;  // of the super block, this lane's own
-  const uint32_t from = kPrologue == no_prologue && !InputOf::kWaits ? block : min(block, packed_blocks(weight.columns) - 1);
+  const uint32_t from = kPrologue == no_prologue ? block : min(block, packed_blocks(weight.columns) - 1);
   typename F::Cursor cursor(weight, row, from);
   typename F::Quants quants[R];
   typename F::Scale scale[R];
@@ -164,13 +164,9 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   };
 
   load_quants(0);
-  if (!InputOf::kWaits) load_input(from);
+  load_input(from);
   load_scale();
   if (F::kHasSuper) load_super();
-  if (InputOf::kWaits) {
-    input_of.wait();
-    load_input(from);
-  }
   prepare(scales);
   if (F::kHasSuper) {
     open_super(block);
@@ -323,7 +319,7 @@ __device__ __forceinline__ void decode_split(const MatmulDecodeArgs& args, const
   stage_table<Format<kType>>(shared + Shared::kTable, decode_split_parts * 32);
   float acc[R][T];
   clear(acc);
-  if (kPrologue != no_prologue || InputOf::kWaits || begin < end) {
+  if (kPrologue != no_prologue || begin < end) {
     decode_walk<kType, T, R, kPrologue, kOneType>(args, weight, first_row + lane, input_of, begin, end, shared + Shared::kTable,
                                         shared + warp * Shared::kWalk, prepare, acc);
   }
@@ -356,8 +352,7 @@ struct MatmulDecodeShared {
 };
 
 // Grid: pieces, as decode_tile_of() numbers them. The weights of a launch are of kType or of kOther. inputs(args,
-// token): an InputOf of the tokens from that one on; inputs.walked() is called by all threads when they have gone
-// through the weights.
+// token): an InputOf of the tokens from that one on, which lives until its sums are added up.
 template <uint32_t kType, int T, int R, int kPrologue, int kResidency, uint32_t kOther, class Inputs>
 __device__ __forceinline__ void matmul_decode(const MatmulDecodeArgs& args, BlockIndex block,
                                               const MatmulDecodeShared<kType, T, R, kPrologue, kOther>& shared, const Inputs& inputs) {
@@ -386,14 +381,12 @@ __device__ __forceinline__ void matmul_decode(const MatmulDecodeArgs& args, Bloc
   } else {
     decode_split<kOther, T, R, kPrologue, kType == kOther>(args, w.weight, first_row, inputs(args, first_token), here.split, w.splits, shared.split, prepare, take);
   }
-  inputs.walked();
   decode_add_splits<32 * R, T>(args, args.weights[shared.tile.which], shared.tile, token_blocks, shared.is_last);
 }
 
 template <int T>
 struct LaunchedInputs {
   __device__ __forceinline__ DecodeInputs<T> operator()(const MatmulDecodeArgs& args, uint32_t first_token) const { return {args, first_token}; }
-  __device__ __forceinline__ void walked() const {}
 };
 
 template <uint32_t kType, int T, int R, int kPrologue, int kResidency, uint32_t kOther>

@@ -153,9 +153,6 @@ __host__ __device__ inline uint32_t rope_head_floats(const RopeKernelArgs& args)
 }
 __host__ __device__ inline uint32_t rope_shared_floats(const RopeKernelArgs& args) { return args.rope.rope_dim + rope_warps * rope_head_floats(args); }
 
-// Of heads and rotations of 256 values at most: the persistent kernel has this one.
-constexpr uint32_t resident_rope_floats = 256 + rope_warps * 256;
-
 // What q is multiplied by at a position.
 __device__ __forceinline__ float query_temperature(const RopeKernelArgs& args, uint32_t position) {
   if (args.temperature_scale == 0) return 1;

@@ -2,7 +2,8 @@
 #ifndef M40_OPS_ADVANCE_RUN_H
 #define M40_OPS_ADVANCE_RUN_H
 
-#include "../kernels/advance_run.cuh"
+#include "../gpu/device.h"
+#include "../kernels/advance_run_args.cuh"
 
 namespace m40::cuda {
 

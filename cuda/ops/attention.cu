@@ -7,7 +7,7 @@
 #include "../kernels/attention_prefill.cuh"
 #include "../kernels/attention_wide.cuh"
 #include "../common/error.h"
-#include "../gpu/launch_list.h"
+#include "launch_list.h"
 #include "cache_layer.h"
 #include "multiprocessors.h"
 #include "ops.h"
@@ -63,8 +63,7 @@ struct AttentionDecodeKernels {
 
   template <uint32_t Type, int Lanes, int Heads>
   void launch() const {
-    if (LaunchList* list = LaunchList::current()) return list->add({Body::kAttention, Type, Type, Lanes * 16 + Heads}, grid, args);
-    M40_LAUNCH((attention_decode_kernel<Type, Lanes, Heads>), grid, (AttentionDecodeShape<Type, Lanes, Heads>::warps * 32), 0, stream, args);
+    M40_LAUNCH_BODY(body_key(Body::kAttention, Type, Type, Lanes * 16 + Heads), (attention_decode_kernel<Type, Lanes, Heads>), grid, (AttentionDecodeShape<Type, Lanes, Heads>::warps * 32), 0, stream, args);
   }
   template <uint32_t Type, int Lanes>
   void launch_heads() const {

@@ -1,6 +1,6 @@
 #include "../kernels/elementwise.cuh"
 
-#include "../gpu/launch_list.h"
+#include "launch_list.h"
 #include "ops.h"
 
 namespace m40::cuda {
@@ -22,13 +22,11 @@ dim3 grid_of(uint32_t n_rows, uint32_t columns) {
 }  // namespace
 
 void launch_activation(const ActivationArgs& args, cudaStream_t stream) {
-  if (LaunchList* list = LaunchList::current()) return list->add({Body::kActivation, 0, 0, 0}, grid_of(args.n_rows, args.columns), args);
-  M40_LAUNCH((activation_kernel), grid_of(args.n_rows, args.columns), dim3(elementwise_threads), 0, stream, args);
+  M40_LAUNCH_BODY(body_key(Body::kActivation), (activation_kernel), grid_of(args.n_rows, args.columns), dim3(elementwise_threads), 0, stream, args);
 }
 
 void launch_add(const AddArgs& args, cudaStream_t stream) {
-  if (LaunchList* list = LaunchList::current()) return list->add({Body::kAdd, 0, 0, 0}, grid_of(args.n_rows, args.columns), args);
-  M40_LAUNCH((add_kernel), grid_of(args.n_rows, args.columns), dim3(elementwise_threads), 0, stream, args);
+  M40_LAUNCH_BODY(body_key(Body::kAdd), (add_kernel), grid_of(args.n_rows, args.columns), dim3(elementwise_threads), 0, stream, args);
 }
 
 void launch_copy_heads(const CopyHeadsArgs& args, cudaStream_t stream) {
@@ -37,13 +35,11 @@ void launch_copy_heads(const CopyHeadsArgs& args, cudaStream_t stream) {
 
 void launch_select(const SelectArgs& args, const StepView& step, cudaStream_t stream) {
   const SelectRowsArgs kernel = {args.input, args.input_stride, args.output, args.output_stride, step.n_outputs, args.columns, step.outputs};
-  if (LaunchList* list = LaunchList::current()) return list->add({Body::kSelect, 0, 0, 0}, grid_of(kernel.n_rows, kernel.columns), kernel);
-  M40_LAUNCH((select_rows_kernel), grid_of(kernel.n_rows, kernel.columns), dim3(elementwise_threads), 0, stream, kernel);
+  M40_LAUNCH_BODY(body_key(Body::kSelect), (select_rows_kernel), grid_of(kernel.n_rows, kernel.columns), dim3(elementwise_threads), 0, stream, kernel);
 }
 
 void launch_softcap(const SoftcapArgs& args, cudaStream_t stream) {
-  if (LaunchList* list = LaunchList::current()) return list->add({Body::kSoftcap, 0, 0, 0}, grid_of(args.n_rows, args.columns), args);
-  M40_LAUNCH((softcap_kernel), grid_of(args.n_rows, args.columns), dim3(elementwise_threads), 0, stream, args);
+  M40_LAUNCH_BODY(body_key(Body::kSoftcap), (softcap_kernel), grid_of(args.n_rows, args.columns), dim3(elementwise_threads), 0, stream, args);
 }
 
 void launch_check_experts(uint32_t* experts, uint32_t stride, uint32_t n_tokens, uint32_t n_used, uint32_t n_experts, uint32_t* fault,

@@ -1,7 +1,7 @@
 // Rows of weights as floats: embeddings, and what m40_tensor_read gives.
 #include "../kernels/embed.cuh"
 
-#include "../gpu/launch_list.h"
+#include "launch_list.h"
 #include "ops.h"
 
 namespace m40::cuda {
@@ -31,11 +31,7 @@ void embed_from(const EmbedArgs& args, const PackedWeight& table, const uint32_t
     for (uint32_t first = 0; first < n_tokens; first += most_rows) {
       const uint32_t n = n_tokens - first < most_rows ? n_tokens - first : most_rows;
       const EmbedKernelArgs kernel = {args.output + size_t{first} * args.output_stride, args.output_stride, table, rows + first, args.columns, args.scale, adds};
-      if (LaunchList* list = LaunchList::current()) {
-        list->add({Body::kEmbed, table.type, table.type, 0}, dim3(column_blocks(args.columns), n), kernel);
-        continue;
-      }
-      M40_LAUNCH((embed_kernel<decltype(type)::value>), dim3(column_blocks(args.columns), n), dim3(embed_threads), 0, stream, kernel);
+      M40_LAUNCH_BODY(body_key(Body::kEmbed, table.type, table.type), (embed_kernel<decltype(type)::value>), dim3(column_blocks(args.columns), n), dim3(embed_threads), 0, stream, kernel);
     }
   });
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "../kernels/exchange.cuh"
+
 namespace m40::cuda {
 
 template <class V>

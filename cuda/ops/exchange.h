@@ -1,7 +1,8 @@
 #ifndef M40_OPS_EXCHANGE_H
 #define M40_OPS_EXCHANGE_H
 
-#include "../kernels/exchange.cuh"
+#include "../gpu/device.h"
+#include "../kernels/exchange_args.cuh"
 
 namespace m40::cuda {
 

@@ -1,7 +1,7 @@
 // Plans products: which weights go in one launch, how the columns are split, where partial sums lie.
 #include <algorithm>
 
-#include "../gpu/launch_list.h"
+#include "launch_list.h"
 #include "matmul_launch.cuh"
 #include "matmul_plan.h"
 #include "matmul_prefill.h"
@@ -41,7 +41,7 @@ void for_each_launch(const MatmulArgs& args, uint32_t n_tokens, bool aligned, co
 }
 
 void launch_decode_types(uint32_t type, uint32_t other, const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launch, cudaStream_t stream) {
-  if (LaunchList* list = LaunchList::current()) return list->add({Body::kProduct, type, other, launch.tokens}, dim3(launch.n_blocks), args);
+  if (LaunchList* list = LaunchList::current()) return list->add(body_key(Body::kProduct, type, other, launch.tokens), dim3(launch.n_blocks), args);
 #define M40_PAIR(name, other_name) \
   if (type == M40_TYPE_##name && other == M40_TYPE_##other_name) return launch_decode<M40_TYPE_##name, M40_TYPE_##other_name>(args, launch, stream);
   M40_MATMUL_PAIRS(M40_PAIR)
@@ -221,7 +221,7 @@ uint64_t matmul_scratch_bytes(const uint32_t*, const uint32_t* rows, uint32_t n_
 // more.
 bool matmul_fuses(const MatmulArgs& args) {
   if (args.prologue.kind == MatmulPrologue::kNone) return true;
-  // In a persistent kernel one thread block computes many blocks, and each would repeat the prologue.
+  // Written down, a prologue is a body of its own: a thread block may compute many blocks, and each would repeat it.
   if (args.prefill || args.n_rows != 1 || LaunchList::current() != nullptr) return false;
   bool at_once = true;
   const uint32_t n_multiprocessors = multiprocessors();

@@ -1,7 +1,6 @@
 #include "../kernels/norm.cuh"
 
-#include "../kernels/norm_halves.cuh"
-#include "../gpu/launch_list.h"
+#include "launch_list.h"
 #include "ops.h"
 
 namespace m40::cuda {
@@ -37,10 +36,7 @@ void launch_for(const NormArgs& args, cudaStream_t stream) {
 
 // A grid's first dimension has room for 2^31 - 1 blocks: a buffer of more groups would have 8 GB at least.
 void launch_norm(const NormArgs& args, cudaStream_t stream) {
-  if (LaunchList* list = LaunchList::current()) {
-    if (!norm_halves_does(args)) return list->miss("norm with more than a weight");
-    return list->add({Body::kNorm, 0, 0, 0}, dim3(args.n_rows * args.n_groups), args);
-  }
+  if (LaunchList* list = LaunchList::current()) return list->add(body_key(Body::kNorm), dim3(args.n_rows * args.n_groups), args);
   if (args.norm == M40_NORM_LAYER) return launch_for<true, NormGate::kNone>(args, stream);
   switch (args.gates) {
     case NormGate::kNone: return launch_for<false, NormGate::kNone>(args, stream);

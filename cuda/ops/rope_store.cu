@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "../common/error.h"
-#include "../gpu/launch_list.h"
+#include "launch_list.h"
 #include "../common/sizes.h"
 #include "cache_layer.h"
 #include "ops.h"
@@ -64,14 +64,11 @@ void launch_rope_store(const RopeStoreArgs& args, const StepView& step, const Ca
   kernel.kv_block_stride = kv_blocks.stride;
   const dim3 grid(step.n_tokens, (rope_heads(kernel) + rope_warps - 1) / rope_warps);
   const uint32_t shared_bytes = rope_shared_floats(kernel) * sizeof(float);
-  if (LaunchList* list = LaunchList::current()) {
-    if (rope_shared_floats(kernel) > resident_rope_floats) return list->miss("rope_to_cache_kernel of large heads");
-    return list->add({Body::kRopeStore, cache.desc->type, cache.desc->type, 0}, grid, kernel);
-  }
+  const BodyKey key = body_key(Body::kRopeStore, cache.desc->type, cache.desc->type);
   switch (cache.desc->type) {
-    case M40_TYPE_F16: M40_LAUNCH((rope_to_cache_kernel<M40_TYPE_F16>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
-    case M40_TYPE_F32: M40_LAUNCH((rope_to_cache_kernel<M40_TYPE_F32>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
-    default: M40_LAUNCH((rope_to_cache_kernel<M40_TYPE_Q8_0>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
+    case M40_TYPE_F16: M40_LAUNCH_BODY(key, (rope_to_cache_kernel<M40_TYPE_F16>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
+    case M40_TYPE_F32: M40_LAUNCH_BODY(key, (rope_to_cache_kernel<M40_TYPE_F32>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
+    default: M40_LAUNCH_BODY(key, (rope_to_cache_kernel<M40_TYPE_Q8_0>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
   }
 }
 

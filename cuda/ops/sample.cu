@@ -2,7 +2,7 @@
 #include "../kernels/sample_shaped.cuh"
 
 #include "../common/error.h"
-#include "../gpu/launch_list.h"
+#include "launch_list.h"
 #include "ops.h"
 
 namespace m40::cuda {
@@ -52,12 +52,7 @@ void launch_sample(const SampleArgs& args, const StepView& step, cudaStream_t st
     kernel.sampling = step.sampling + first;
     kernel.samples = args.samples + first;
     kernel.statuses = args.statuses + first;
-    if (LaunchList* list = LaunchList::current()) {
-      list->add({Body::kSample, 0, 0, 0}, dim3(kernel.n_slices, n), kernel);
-      if (step.shaped) list->miss("sample_shaped_kernel");
-      continue;
-    }
-    M40_LAUNCH((sample_kernel), dim3(kernel.n_slices, n), sample_threads, 0, stream, kernel);
+    M40_LAUNCH_BODY(body_key(Body::kSample), (sample_kernel), dim3(kernel.n_slices, n), sample_threads, 0, stream, kernel);
     if (step.shaped) M40_LAUNCH((sample_shaped_kernel), n, sample_threads, 0, stream, kernel);
   }
 }

@@ -44,7 +44,7 @@ inline void check_cache(const m40_cache* cache) {
 
 inline void copy_kv_blocks(m40_cache* cache, CopyWay way, const uint32_t* kv_blocks, uint32_t n, const void* memory, uint64_t n_bytes) {
   check_cache(cache);
-  check_kv_blocks(cache->desc, kv_blocks, n, "pages");
+  check_kv_blocks(cache->desc, kv_blocks, n, "kv_blocks");
   check_kv_block_memory(cache->kv_block_bytes, memory, n_bytes, n);
   const Pieces device = {cache->memory, cache->kv_block_bytes, kv_blocks};
   const Pieces host = {static_cast<uint8_t*>(const_cast<void*>(memory)), cache->kv_block_bytes, nullptr};

@@ -38,8 +38,6 @@ Deno.test("a kernel body that looks up its own block, grid or block size would c
 Deno.test("a kernel body that declares shared memory of its own would take it in addition to every other body's", () => {
   const bodies = new Map([...headers()].map(([name, text]) => [name, withoutLaunches(text)]));
   assertEquals(linesWith(bodies, /__shared__/), []);
-  // The persistent kernel's own functions find its memory again, and pass a part of it to each body.
-  for (const name of ["resident.cuh", "resident_bodies.cuh"]) bodies.delete(name);
   assertEquals(linesWith(bodies, /M40_DYNAMIC_SHARED/), []);
 });
 
@@ -74,4 +72,21 @@ Deno.test("a kernel header that is not compiled with all others could have a nam
   const source = Deno.readTextFileSync(join(CUDA, "ops", "all_kernels.cu"));
   const included = [...source.matchAll(/#include "\.\.\/kernels\/(.+)"/g)].map(([, name]) => name);
   assertEquals(included.sort(), [...headers().keys()]);
+});
+
+/** The sources below a folder, by their paths from there. */
+function* sources(folder: string, below = ""): Generator<string> {
+  for (const { name, isDirectory } of Deno.readDirSync(join(folder, below))) {
+    if (isDirectory) yield* sources(folder, join(below, name));
+    else if (/\.(cuh?|cpp|h)$/.test(name)) yield join(below, name);
+  }
+}
+
+Deno.test("a source that knows of the persistent kernel's folder would not compile without it", () => {
+  const others = [...sources(CUDA)].filter((name) => !name.startsWith("gpu/persistent/"));
+  const knowing = others.filter((name) =>
+    /#include "[^"]*persistent\/|\bResident[A-Z]\w+/.test(Deno.readTextFileSync(join(CUDA, name)))
+  );
+  // The one that says which decode executor the library has.
+  assertEquals(knowing, ["gpu/decode_executor.cu"]);
 });

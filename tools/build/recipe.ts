@@ -63,7 +63,7 @@ export async function recipeFor(
 
 /** What takes long to compile, the longest first: kernels that are templates. */
 const LONG: readonly RegExp[] = [
-  /\/resident_.*\.cu$/,
+  /\/persistent\/family_.*\.cu$/,
   /\/attention/,
   /\/matmul.*_(k|blocks)\.cu$/,
   /\/matmul_/,
@@ -95,6 +95,9 @@ const CXX_FLAGS = [
 /** cuda/common/portability.cpp says what these have to do with old systems. */
 const PORTABLE_LINK_FLAGS = ["-static-libstdc++", "-shared-libgcc"];
 const PORTABLE_LINKER_FLAGS = ["--exclude-libs,ALL", "--gc-sections", "--no-undefined"];
+
+/** Sources without kernels: as C++ they do not go through the compiler of kernels, which takes most of their time. */
+const HOST_CODE = /^cuda\/gpu\/[^/]+\.cu$/;
 
 /** What CUDA's runtime was in need of before glibc 2.34. */
 const OLD_LIBRARIES = ["libdl.so.2", "libpthread.so.0", "librt.so.1"];
@@ -201,7 +204,7 @@ async function cudaRecipe(
       ...(debug ? ["-O1", "-lineinfo", "-Xcompiler", "-g"] : ["-O3"]),
       ...["-Xcompiler", host.join(",")],
     ],
-    languageFlags: () => [],
+    languageFlags: (source) => HOST_CODE.test(source) ? ["-x", "c++"] : [],
     temporaryFlags: (source, folder) => extname(source) === ".cu" ? sameNames(source, folder) : [],
     linkFlags: [
       ...["-ccbin", toolkit.hostCompiler, "-shared", "-cudart", "static", ...targets],

@@ -2,18 +2,18 @@
 //
 // Each body is a function of its own. Inlined, they make the kernel so long that the assemblers ignore register banks
 // when they choose the operands of products (docs/kernels/resident.md). So the kernel itself has little but products.
-#ifndef M40_KERNELS_RESIDENT_BODIES_CUH
-#define M40_KERNELS_RESIDENT_BODIES_CUH
+#ifndef M40_PERSISTENT_BODIES_CUH
+#define M40_PERSISTENT_BODIES_CUH
 
-#include "advance_run.cuh"
-#include "attention_decode.cuh"
-#include "elementwise.cuh"
-#include "embed.cuh"
-#include "matmul_decode.cuh"
+#include "../../kernels/advance_run.cuh"
+#include "../../kernels/attention_decode.cuh"
+#include "../../kernels/elementwise.cuh"
+#include "../../kernels/embed.cuh"
+#include "../../kernels/matmul_decode.cuh"
+#include "../../kernels/rope.cuh"
+#include "../../kernels/sample.cuh"
+#include "mailbox.cuh"
 #include "norm_halves.cuh"
-#include "resident_node.cuh"
-#include "rope.cuh"
-#include "sample.cuh"
 
 namespace m40::cuda {
 
@@ -48,17 +48,25 @@ union ResidentAttentionShared {
   AttentionDecodeShared<AttentionDecodeShape<Type, 8, 4>> l8h4;
 };
 
-template <class Family, int T, uint32_t kCache>
-struct ResidentShared {
-  alignas(16) ResidentNode nodes[2];  // the one at work and the next, in turn
-  uint32_t target;                    // GridBarrier's
-  uint32_t next;                      // block of the product at work
-  uint32_t n_nodes, leaves;           // of the step
-  const ResidentNode* list;
-  uint32_t begun;                     // microseconds
-  ResidentStep step;                  // block 0's
+// Of heads and rotations of 256 values at most.
+constexpr uint32_t resident_rope_floats = 256 + rope_warps * 256;
+
+struct ResidentHead {
+  alignas(16) BodyLaunch nodes[2];  // the one at work and the next, in turn
+  uint32_t target;                  // GridBarrier's
+  uint32_t next;                    // block of the product at work
+  uint32_t n_nodes, leaves;         // of the step
+  const BodyLaunch* list;
+  uint32_t begun;                   // microseconds
+  ResidentStep step;                // block 0's
+};
+
+// What the bodies see of it that are not products: the kernels of all families and numbers of tokens have it in the
+// same place, and so share these bodies.
+template <uint32_t kCache>
+struct ResidentOthersShared {
+  ResidentHead head;
   union Bodies {
-    ResidentProductShared<ResidentShapes<Family, T>::product_floats> product;
     ResidentAttentionShared<kCache> attention;
     NormShared norm;
     SampleShared sample;
@@ -67,23 +75,27 @@ struct ResidentShared {
   alignas(16) Bodies bodies;
 };
 
-template <class Args>
-__device__ __forceinline__ const Args& resident_args_of(const ResidentNode& node) {
-  static_assert(sizeof(Args) <= resident_args_bytes, "larger than the largest");
-  return *reinterpret_cast<const Args*>(node.args);
-}
-
 template <class Family, int T, uint32_t kCache>
+struct ResidentShared {
+  ResidentHead head;
+  union Bodies {
+    ResidentProductShared<ResidentShapes<Family, T>::product_floats> product;
+    typename ResidentOthersShared<kCache>::Bodies others;
+  };
+  alignas(16) Bodies bodies;
+};
+
+template <uint32_t kCache>
 struct ResidentBodies {
-  using Shared = ResidentShared<Family, T, kCache>;
+  using Shared = ResidentOthersShared<kCache>;
 
   uint32_t block, blocks;  // which of how many the kernel has
   Shared& shared;
-  const ResidentNode& node;
+  const BodyLaunch& node;
 
   template <class Args>
   __device__ __forceinline__ const Args& args() const {
-    return resident_args_of<Args>(node);
+    return node.args_as<Args>();
   }
 
   // visit(block of the node) for the blocks of the node that are this block's.
@@ -103,7 +115,7 @@ struct ResidentBodies {
     const AttentionDecodeArgs& attention_args = args<AttentionDecodeArgs>();
     // A grid has blocks for the longest sequences: of a token's, those that have a chunk. A lane finds out how many of
     // one.
-    static_assert(T <= 32, "a lane a token");
+    static_assert(most_resident_tokens <= 32, "a lane a token");
     const uint32_t lane = threadIdx.x % 32;
     const uint32_t of_lane = lane < node.grid.z ? min(node.grid.x, DecodePositions(attention_args, lane).n_chunks) : 0;
     uint32_t at = block;
@@ -117,9 +129,9 @@ struct ResidentBodies {
     }
   }
 
-  // Of several blocks at a time, with their loads in flight together.
+  // Of `each` blocks at a time, with their loads in flight together.
+  template <int each>
   __device__ __forceinline__ void activations() const {
-    constexpr int each = T < 4 ? 2 : 4;
     const ActivationArgs& of = args<ActivationArgs>();
     for (uint32_t first = block; first < node.n_blocks; first += each * blocks) {
       float values[each];
@@ -146,18 +158,18 @@ struct ResidentBodies {
     for (uint32_t b = block; b < wide * node.grid.y; b += blocks) embed<kType>(args<EmbedKernelArgs>(), {b % wide * each, b / wide, 0});
   }
 
-  // The body of node k. kType: of an embedding's table. kShape: attention's, as BodyKey has it. Where the block's
-  // shared memory is, is found again: what a pointer points to might be any memory.
+  // The body of node k. kType: of an embedding's table. kShape: attention's, as BodyKey has it, or an activation's
+  // blocks at a time. Where the block's shared memory is, is found again: what a pointer points to might be any memory.
   template <Body kBody, uint32_t kType = 0, uint32_t kShape = 0>
   __device__ static M40_NOINLINE void apart(uint32_t block, uint32_t blocks, uint32_t k) {
     M40_DYNAMIC_SHARED(uint8_t, memory);
     auto& found = *reinterpret_cast<Shared*>(memory);
-    const ResidentBodies self = {block, blocks, found, found.nodes[k % 2]};
-    const ResidentNode& node = self.node;
+    const ResidentBodies self = {block, blocks, found, found.head.nodes[k % 2]};
+    const BodyLaunch& node = self.node;
     if constexpr (kBody == Body::kEmbed) self.template embeddings<kType>();
     if constexpr (kBody == Body::kNorm) self.for_each_block([&](BlockIndex b) { norm_halves(self.template args<NormArgs>(), b, found.bodies.norm); });
     if constexpr (kBody == Body::kAttention) self.template attention<kShape / 16, kShape % 16>();
-    if constexpr (kBody == Body::kActivation) self.activations();
+    if constexpr (kBody == Body::kActivation) self.template activations<kShape>();
     if constexpr (kBody == Body::kAdd) self.for_each_block([&](BlockIndex b) { add(self.template args<AddArgs>(), b, node.grid); });
     if constexpr (kBody == Body::kSelect) self.for_each_block([&](BlockIndex b) { select_rows(self.template args<SelectRowsArgs>(), b, node.grid); });
     if constexpr (kBody == Body::kSoftcap) self.for_each_block([&](BlockIndex b) { softcap(self.template args<SoftcapArgs>(), b, node.grid); });
@@ -169,6 +181,7 @@ struct ResidentBodies {
     }
   }
 
+  template <class Family, int T>
   __device__ __forceinline__ static void run(const BodyKey& key, uint32_t block, uint32_t blocks, uint32_t k) {
     switch (key.body) {
       case Body::kEmbed:
@@ -184,7 +197,7 @@ struct ResidentBodies {
           case 8 * 16 + 2: return apart<Body::kAttention, 0, 8 * 16 + 2>(block, blocks, k);
           default: return apart<Body::kAttention, 0, 8 * 16 + 4>(block, blocks, k);
         }
-      case Body::kActivation: return apart<Body::kActivation>(block, blocks, k);
+      case Body::kActivation: return apart<Body::kActivation, 0, T < 4 ? 2 : 4>(block, blocks, k);
       case Body::kAdd: return apart<Body::kAdd>(block, blocks, k);
       case Body::kSelect: return apart<Body::kSelect>(block, blocks, k);
       case Body::kSoftcap: return apart<Body::kSoftcap>(block, blocks, k);

@@ -1,6 +1,6 @@
 // Persistent kernels of weights of Q8_0.
 #define M40_RESIDENT_INSTANTIATE
-#include "resident_launch.cuh"
+#include "family_launch.cuh"
 
 namespace m40::cuda {
 

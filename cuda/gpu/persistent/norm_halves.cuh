@@ -1,9 +1,9 @@
 // The root-mean-square norm of a row by 256 threads, to the bits of norm.cuh's 512: a warp does the work of two of its
 // warps.
-#ifndef M40_KERNELS_NORM_HALVES_CUH
-#define M40_KERNELS_NORM_HALVES_CUH
+#ifndef M40_PERSISTENT_NORM_HALVES_CUH
+#define M40_PERSISTENT_NORM_HALVES_CUH
 
-#include "norm.cuh"
+#include "../../kernels/norm.cuh"
 
 namespace m40::cuda {
 

@@ -1,11 +1,10 @@
-// Which program of a process may keep a persistent kernel on a device: one at a time, and none while launches have work
-// to do.
+// Which kernel of a process may stay on a device: one at a time, and none while launches have work to do.
 //
 // Such a kernel takes all of a device's registers: other launches wait until it leaves. So a caller with other work for
 // the device makes it leave first, and none starts while other work runs. Decoding is then launched as well, and the
 // two share the device.
-#ifndef M40_RUNTIME_RESIDENT_SEAT_H
-#define M40_RUNTIME_RESIDENT_SEAT_H
+#ifndef M40_RUNTIME_DEVICE_SEAT_H
+#define M40_RUNTIME_DEVICE_SEAT_H
 
 #include <stdint.h>
 
@@ -14,16 +13,26 @@
 
 namespace m40::cuda {
 
-class ResidentDecoder;
+// What has such a kernel.
+class Occupant {
+ public:
+  // Has the kernel leave, if it is there, and waits until it is gone. With the seat's mutex held.
+  virtual void leave() = 0;
+  // Whether a wait for it was given up.
+  virtual bool hangs() const = 0;
 
-class ResidentSeat {
+ protected:
+  ~Occupant() = default;
+};
+
+class DeviceSeat {
  public:
   // A device's; lives as long as the process.
-  static ResidentSeat& of(uint32_t device);
+  static DeviceSeat& of(uint32_t device);
 
-  // Makes the persistent kernel leave, and returns when it has left. Throws Failure where the device is lost or hangs.
+  // Makes the occupant leave, and returns when it has left. Throws Failure where the device is lost or hangs.
   void clear();
-  // The same, and none starts until end_work().
+  // The same, and none comes until end_work().
   void begin_work();
   void end_work();
 
@@ -32,16 +41,16 @@ class ResidentSeat {
   bool hangs() const { return hangs_; }
 
   std::mutex& mutex() { return mutex_; }
-  // With the mutex held: makes any other program's kernel leave. False while there is other work.
-  bool sit(ResidentDecoder* decoder);
+  // With the mutex held: makes any other occupant leave. False while there is other work.
+  bool sit(Occupant* occupant);
   // Never to be called by it again.
-  void forget(ResidentDecoder* decoder);
+  void forget(Occupant* occupant);
 
  private:
-  void clear_locked(ResidentDecoder* but);
+  void clear_locked(Occupant* but);
 
   std::mutex mutex_;
-  std::atomic<ResidentDecoder*> sits_{nullptr};
+  std::atomic<Occupant*> sits_{nullptr};
   std::atomic<bool> hangs_{false};
   uint32_t n_works_ = 0;
 };
@@ -54,7 +63,7 @@ class LaunchedWork {
   LaunchedWork(const LaunchedWork&) = delete;
   LaunchedWork& operator=(const LaunchedWork&) = delete;
 
-  void begin(ResidentSeat& seat) {
+  void begin(DeviceSeat& seat) {
     if (seat_ != nullptr) return;
     seat.begin_work();
     seat_ = &seat;
@@ -65,7 +74,7 @@ class LaunchedWork {
   }
 
  private:
-  ResidentSeat* seat_ = nullptr;
+  DeviceSeat* seat_ = nullptr;
 };
 
 }  // namespace m40::cuda

@@ -1,26 +1,25 @@
-#include "resident_seat.h"
+#include "device_seat.h"
 
 #include <map>
 #include <memory>
 
-#include "../cuda_check.h"
-#include "resident.h"
+#include "../common/error.h"
 
 namespace m40::cuda {
 
-ResidentSeat& ResidentSeat::of(uint32_t device) {
+DeviceSeat& DeviceSeat::of(uint32_t device) {
   // Never destroyed: a thread may hold it when the process ends.
   static std::mutex* const mutex = new std::mutex;
-  static auto* const seats = new std::map<uint32_t, std::unique_ptr<ResidentSeat>>;
+  static auto* const seats = new std::map<uint32_t, std::unique_ptr<DeviceSeat>>;
   const std::lock_guard<std::mutex> lock(*mutex);
-  std::unique_ptr<ResidentSeat>& seat = (*seats)[device];
-  if (seat == nullptr) seat.reset(new ResidentSeat);
+  std::unique_ptr<DeviceSeat>& seat = (*seats)[device];
+  if (seat == nullptr) seat.reset(new DeviceSeat);
   return *seat;
 }
 
-void ResidentSeat::clear_locked(ResidentDecoder* but) {
+void DeviceSeat::clear_locked(Occupant* but) {
   if (hangs_) fail(M40_DEVICE_LOST, "the device hangs: its persistent kernel has not left");
-  ResidentDecoder* const sits = sits_;
+  Occupant* const sits = sits_;
   if (sits == nullptr || sits == but) return;
   try {
     sits->leave();
@@ -33,33 +32,33 @@ void ResidentSeat::clear_locked(ResidentDecoder* but) {
   sits_ = nullptr;
 }
 
-void ResidentSeat::clear() {
+void DeviceSeat::clear() {
   if (sits_ == nullptr && !hangs_) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   clear_locked(nullptr);
 }
 
-void ResidentSeat::begin_work() {
+void DeviceSeat::begin_work() {
   const std::lock_guard<std::mutex> lock(mutex_);
   clear_locked(nullptr);
   n_works_++;
 }
 
-void ResidentSeat::end_work() {
+void DeviceSeat::end_work() {
   const std::lock_guard<std::mutex> lock(mutex_);
   n_works_--;
 }
 
-bool ResidentSeat::sit(ResidentDecoder* decoder) {
+bool DeviceSeat::sit(Occupant* occupant) {
   if (n_works_ != 0) return false;
-  clear_locked(decoder);
-  sits_ = decoder;
+  clear_locked(occupant);
+  sits_ = occupant;
   return true;
 }
 
-void ResidentSeat::forget(ResidentDecoder* decoder) {
+void DeviceSeat::forget(Occupant* occupant) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (sits_ == decoder) sits_ = nullptr;
+  if (sits_ == occupant) sits_ = nullptr;
 }
 
 }  // namespace m40::cuda

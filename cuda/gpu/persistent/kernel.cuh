@@ -10,24 +10,33 @@
 //
 // Between two steps block 0 polls the host's word in mapped memory, while the others wait at a barrier. Without a word
 // for long enough, all leave; they do so too where the host's process has died.
-#ifndef M40_KERNELS_RESIDENT_CUH
-#define M40_KERNELS_RESIDENT_CUH
+#ifndef M40_PERSISTENT_KERNEL_CUH
+#define M40_PERSISTENT_KERNEL_CUH
 
-#include "resident_barrier.cuh"
-#include "resident_bodies.cuh"
+#include "../../kernels/matmul_decode.cuh"
+#include "../../kernels/prefetch.cuh"
+#include "barrier.cuh"
+#include "bodies.cuh"
 
 namespace m40::cuda {
 
-// A product's activations, by other blocks: not there until the barrier before the product. They are in the program's
-// memory, which is a constant of the kernel.
-template <int T, class Wait>
+// A product's activations, which other blocks have written: loads go past the caches that no barrier empties. They are
+// in the program's memory, which is a constant of the kernel.
+//
+// Its end is that of the product's walk. Then the next block is asked for, so that the answer is there when the sums
+// are.
+template <int T>
 struct ResidentInputs {
-  static constexpr bool kHeld = true, kWaits = true;
+  static constexpr bool kHeld = true;
   const MatmulDecodeArgs& args;
   uint32_t first_token;
   const float* memory;
-  const Wait& first_wait;
+  uint32_t* taken;
+  uint32_t& next;  // thread 0's, from 0 on
 
+  __device__ __forceinline__ ~ResidentInputs() {
+    if (threadIdx.x == 0) next = atomicAdd(taken, 1u);
+  }
   __device__ __forceinline__ uint32_t operator()(uint32_t t) const {
     const uint32_t token = first_token + t;
     const uint32_t start = static_cast<uint32_t>(args.input - memory);
@@ -38,22 +47,21 @@ struct ResidentInputs {
   __device__ __forceinline__ V load(const V* at) const {
     return __ldcg(at);
   }
-  __device__ __forceinline__ void wait() const { first_wait(); }
+  // This kernel has other products as well, and would spill with the orders of the table.
+  template <uint32_t kType, int T_, bool kOneType>
+  __host__ __device__ static constexpr DecodeOrder order() {
+    constexpr DecodeOrder launched = decode_order<kType, T_, kOneType>();
+    return launched.from_table ? DecodeOrder{launched.refill, true, 1, 3} : launched;
+  }
 };
 
-// Where a product's blocks have their activations, and which block comes after this one: asked for when the walk is
-// done, so that the answer is there when its sums are.
-template <int T, class Wait>
+template <int T>
 struct ResidentProductInputs {
   const float* memory;
-  const Wait& first_wait;
   uint32_t* taken;
-  uint32_t& next;  // thread 0's, from 0 on
+  uint32_t& next;
 
-  __device__ __forceinline__ ResidentInputs<T, Wait> operator()(const MatmulDecodeArgs& args, uint32_t first_token) const { return {args, first_token, memory, first_wait}; }
-  __device__ __forceinline__ void walked() const {
-    if (threadIdx.x == 0) next = atomicAdd(taken, 1u);
-  }
+  __device__ __forceinline__ ResidentInputs<T> operator()(const MatmulDecodeArgs& args, uint32_t first_token) const { return {args, first_token, memory, taken, next}; }
 };
 
 template <class Family, int T, uint32_t kCache>
@@ -65,12 +73,12 @@ struct Resident {
   const GridSize grid;
   Shared& shared;
 
-  __device__ __forceinline__ GridBarrier barrier() const { return {args.state, grid.x, shared.target}; }
+  __device__ __forceinline__ GridBarrier barrier() const { return {args.state, grid.x, shared.head.target}; }
 
   // Whether all blocks have come onto the device: without that none may wait for another. Block 0 decides.
   __device__ __forceinline__ bool all_here() const {
     if (threadIdx.x == 0) {
-      shared.target = 0;
+      shared.head.target = 0;
       atomicAdd(&args.state->here, 1u);
       if (block.x == 0) {
         const uint32_t begun = microseconds();
@@ -80,10 +88,10 @@ struct Resident {
       }
       uint32_t start;
       while ((start = look(&args.state->start)) == 0) spin_pause();
-      shared.leaves = start != 1;
+      shared.head.leaves = start != 1;
     }
     __syncthreads();
-    return shared.leaves == 0;
+    return shared.head.leaves == 0;
   }
 
   // Block 0's last word.
@@ -121,37 +129,37 @@ struct Resident {
         }
         spin_pause();
       }
-      shared.leaves = static_cast<uint32_t>(end);
-      shared.begun = microseconds();
+      shared.head.leaves = static_cast<uint32_t>(end);
+      shared.head.begun = microseconds();
       __threadfence_system();
       if (end == ResidentEnd{}) {
-        shared.step.nodes = look(&args.mailbox->step.nodes);
-        shared.step.n_nodes = look(&args.mailbox->step.n_nodes);
-        shared.step.input_bytes = look(&args.mailbox->step.first) == number ? look(&args.mailbox->step.input_bytes) : 0;
-        shared.step.result_bytes = look(&args.mailbox->step.result_bytes);
+        shared.head.step.nodes = look(&args.mailbox->step.nodes);
+        shared.head.step.n_nodes = look(&args.mailbox->step.n_nodes);
+        shared.head.step.input_bytes = look(&args.mailbox->step.first) == number ? look(&args.mailbox->step.input_bytes) : 0;
+        shared.head.step.result_bytes = look(&args.mailbox->step.result_bytes);
         args.state->taken[0] = 0;
       }
-      args.state->nodes = reinterpret_cast<unsigned long long>(shared.step.nodes);
-      args.state->n_nodes = shared.step.n_nodes;
-      args.state->leaves = shared.leaves;
+      args.state->nodes = reinterpret_cast<unsigned long long>(shared.head.step.nodes);
+      args.state->n_nodes = shared.head.step.n_nodes;
+      args.state->leaves = shared.head.leaves;
     }
     __syncthreads();
-    if (shared.leaves != 0) return;
+    if (shared.head.leaves != 0) return;
     const uint4* from = reinterpret_cast<const uint4*>(args.input);
     uint4* to = reinterpret_cast<uint4*>(args.step_input);
 #pragma unroll 4
-    for (uint32_t i = threadIdx.x; i < shared.step.input_bytes / 16; i += resident_threads) to[i] = __ldcv(from + i);
+    for (uint32_t i = threadIdx.x; i < shared.head.step.input_bytes / 16; i += resident_threads) to[i] = __ldcv(from + i);
   }
 
   // Block 0 hands the results to the host, of a step that all blocks have done.
   __device__ __forceinline__ void give_results(uint32_t number) const {
     const uint32_t* from = reinterpret_cast<const uint32_t*>(args.results);
     uint32_t* to = reinterpret_cast<uint32_t*>(args.host_results);
-    for (uint32_t i = threadIdx.x; i < shared.step.result_bytes / 4; i += resident_threads) show(to + i, __ldcg(from + i));
+    for (uint32_t i = threadIdx.x; i < shared.head.step.result_bytes / 4; i += resident_threads) show(to + i, __ldcg(from + i));
     __threadfence_system();
     __syncthreads();
     if (threadIdx.x != 0) return;
-    show(&args.mailbox->nanoseconds, (microseconds() - shared.begun) * 1000);
+    show(&args.mailbox->nanoseconds, (microseconds() - shared.head.begun) * 1000);
     __threadfence_system();
     show(&args.mailbox->done, number);
   }
@@ -159,11 +167,11 @@ struct Resident {
   // A word a thread, from those that do not wait.
   __device__ __forceinline__ void load_node(uint32_t k) const {
     const uint32_t i = threadIdx.x - 32;
-    if (threadIdx.x < 32 || i >= resident_node_words || k >= shared.n_nodes) return;
-    const uint32_t* from = reinterpret_cast<const uint32_t*>(shared.list + k);
-    reinterpret_cast<uint32_t*>(&shared.nodes[k % 2])[i] = __ldcg(from + i);
+    if (threadIdx.x < 32 || i >= resident_launch_words || k >= shared.head.n_nodes) return;
+    const uint32_t* from = reinterpret_cast<const uint32_t*>(shared.head.list + k);
+    reinterpret_cast<uint32_t*>(&shared.head.nodes[k % 2])[i] = __ldcg(from + i);
   }
-  static_assert(resident_node_words <= resident_threads - 32, "a word a thread");
+  static_assert(resident_launch_words <= resident_threads - 32, "a word a thread");
 
   // The barrier before a node; a step's first node has had one already. Meanwhile the next node is loaded into shared
   // memory.
@@ -178,24 +186,44 @@ struct Resident {
     if (block.x == 0 && threadIdx.x == 0) args.state->taken[(k + 1) % 2] = 0;
   }
 
-  // The walk waits itself, once, when its first weights are in flight.
+  // Asks L2 for the first weights of a product: they depend on nothing, so they come while other blocks are still at
+  // the node before. A warp asks for 32 columns of its rows, or what 32 lanes ask for of them.
   template <uint32_t kType, uint32_t kOther>
-  __device__ __forceinline__ void product(const ResidentNode& node, uint32_t k) const {
-    const MatmulDecodeArgs& product_args = resident_args_of<MatmulDecodeArgs>(node);
-    if (block.x >= node.n_blocks) wait_for(k);
+  __device__ __forceinline__ void prefetch_product(const MatmulDecodeArgs& product) const {
+    const DecodeTile tile = decode_tile_of<T>(product, block.x, (product.n_tokens + T - 1) / T);
+    const DecodeWeight& w = product.weights[tile.which];
+    const uint32_t n_parts = w.splits * decode_split_parts, part = tile.split * decode_split_parts + threadIdx.x / 32;
+    const uint32_t n_blocks = packed_blocks(product.columns), begin = part_start(n_blocks, part, n_parts);
+    if (begin == part_start(n_blocks, part + 1, n_parts)) return;
+    if (kType == kOther || w.weight.type == kType) {
+      prefetch_block<kType>(w.weight, tile.row_set, begin);
+    } else {
+      prefetch_block<kOther>(w.weight, tile.row_set, begin);
+    }
+  }
+  template <uint32_t kType>
+  __device__ __forceinline__ void prefetch_block(const PackedWeight& weight, uint32_t tile, uint32_t at) const {
+    static_assert(ResidentShapes<Family, T>::R * 32 == packed_tile_rows, "a warp's rows are a tile");
+    const typename Format<kType>::Cursor cursor(weight, tile * packed_tile_rows, at);
+    const uint32_t byte = threadIdx.x % 32 * prefetched_bytes;
+    if (byte < static_cast<uint32_t>(Format<kType>::kBlockBytes)) prefetch_to_l2(cursor.block_at + byte);
+  }
+
+  template <uint32_t kType, uint32_t kOther>
+  __device__ __forceinline__ void product(const BodyLaunch& node, uint32_t k) const {
+    const MatmulDecodeArgs& product_args = node.args_as<MatmulDecodeArgs>();
+    if (block.x < node.n_blocks) prefetch_product<kType, kOther>(product_args);
+    wait_for(k);
     static_assert(decode_split_floats<kType, T, 4, kOther> <= ResidentShapes<Family, T>::product_floats, "of the family");
     using SplitFloats = float(&)[decode_split_floats<kType, T, 4, kOther>];
     auto& bodies = shared.bodies.product;
     const MatmulDecodeShared<kType, T, 4, no_prologue, kOther> parts = {reinterpret_cast<SplitFloats>(bodies.split), *reinterpret_cast<float(*)[T][1]>(bodies.norm_sums),
                                                                       bodies.tile, bodies.is_last};
-    for (uint32_t b = block.x; b < node.n_blocks; b = shared.next) {
-      const auto first_wait = [&] {
-        if (b == block.x) wait_for(k);
-      };
+    for (uint32_t b = block.x; b < node.n_blocks; b = shared.head.next) {
       uint32_t next = 0;
-      const ResidentProductInputs<T, decltype(first_wait)> inputs = {args.memory, first_wait, args.state->taken + k % 2, next};
+      const ResidentProductInputs<T> inputs = {args.memory, args.state->taken + k % 2, next};
       matmul_decode<kType, T, 4, no_prologue, 2, kOther>(product_args, BlockIndex{b, 0, 0}, parts, inputs);
-      if (threadIdx.x == 0) shared.next = grid.x + next;
+      if (threadIdx.x == 0) shared.head.next = grid.x + next;
       __syncthreads();
     }
   }
@@ -207,10 +235,10 @@ struct Resident {
     args.memory = memory;
     args.state = state;
     auto& shared = *reinterpret_cast<Shared*>(found);
-    Resident{args, {block, 0, 0}, {blocks, 1, 1}, shared}.template product<Family::first, Family::second>(shared.nodes[k % 2], k);
+    Resident{args, {block, 0, 0}, {blocks, 1, 1}, shared}.template product<Family::first, Family::second>(shared.head.nodes[k % 2], k);
   }
 
-  __device__ __forceinline__ void products(const ResidentNode& node, uint32_t k) const {
+  __device__ __forceinline__ void products(const BodyLaunch& node, uint32_t k) const {
     constexpr uint32_t first = Family::first, second = Family::second;
     if (node.key.type == first && node.key.other == first) return product<first, first>(node, k);
     if constexpr (first != second) {
@@ -219,10 +247,10 @@ struct Resident {
     }
   }
 
-  __device__ __forceinline__ void run(const ResidentNode& node, uint32_t k) const {
+  __device__ __forceinline__ void run(const BodyLaunch& node, uint32_t k) const {
     if (node.key.body == Body::kProduct) return products(node, k);
     wait_for(k);
-    ResidentBodies<Family, T, kCache>::run(node.key, block.x, grid.x, k);
+    ResidentBodies<kCache>::template run<Family, T>(node.key, block.x, grid.x, k);
   }
 
   // The step that block 0 was asked for; false where it was asked to leave.
@@ -230,16 +258,16 @@ struct Resident {
     barrier().arrive();
     barrier().wait();
     if (threadIdx.x == 0) {
-      shared.list = reinterpret_cast<const ResidentNode*>(__ldcg(&args.state->nodes));
-      shared.n_nodes = __ldcg(&args.state->n_nodes);
-      if (block.x != 0) shared.leaves = __ldcg(&args.state->leaves);
+      shared.head.list = reinterpret_cast<const BodyLaunch*>(__ldcg(&args.state->nodes));
+      shared.head.n_nodes = __ldcg(&args.state->n_nodes);
+      if (block.x != 0) shared.head.leaves = __ldcg(&args.state->leaves);
     }
     __syncthreads();
-    if (shared.leaves != 0) return false;
+    if (shared.head.leaves != 0) return false;
     load_node(0);
     __syncthreads();
-    for (uint32_t k = 0; k < shared.n_nodes; k++) {
-      run(shared.nodes[k % 2], k);
+    for (uint32_t k = 0; k < shared.head.n_nodes; k++) {
+      run(shared.head.nodes[k % 2], k);
       barrier().arrive();
     }
     barrier().wait();
@@ -257,7 +285,7 @@ struct Resident {
       if (!step()) break;
       if (block.x == 0) give_results(number);
     }
-    if (block.x == 0) say_end(static_cast<ResidentEnd>(shared.leaves));
+    if (block.x == 0) say_end(static_cast<ResidentEnd>(shared.head.leaves));
   }
 };
 

@@ -10,12 +10,12 @@
 //
 // The wait ends because all blocks are on the device: there are only as many as fit, and none works until all have
 // arrived.
-#ifndef M40_KERNELS_RESIDENT_BARRIER_CUH
-#define M40_KERNELS_RESIDENT_BARRIER_CUH
+#ifndef M40_PERSISTENT_BARRIER_CUH
+#define M40_PERSISTENT_BARRIER_CUH
 
-#include "intrinsics.cuh"
-#include "resident_node.cuh"
-#include "waiting.cuh"
+#include "../../kernels/intrinsics.cuh"
+#include "../../kernels/waiting.cuh"
+#include "mailbox.cuh"
 
 namespace m40::cuda {
 

@@ -1,8 +1,8 @@
-#include "resident.h"
+#include "families.h"
 
 #include <type_traits>
 
-#include "resident_launch.cuh"
+#include "family_launch.cuh"
 
 namespace m40::cuda {
 
@@ -12,6 +12,15 @@ namespace {
 template <class Function>
 bool any_family(const Function& f) {
   return f(FamilyK(), 0u) || f(FamilyQ8(), 1u) || f(FamilyF16(), 2u) || f(FamilyF32(), 3u);
+}
+
+// What no kernel has of a launch: nullptr where its arguments are those of a body here.
+const char* lacks_arguments(const BodyLaunch& launch) {
+  if (launch.key.body == Body::kNorm && !norm_halves_does(launch.args_as<NormArgs>())) return "norm with more than a weight";
+  if (launch.key.body == Body::kRopeStore && rope_shared_floats(launch.args_as<RopeKernelArgs>()) > resident_rope_floats) {
+    return "rope_to_cache_kernel of large heads";
+  }
+  return nullptr;
 }
 
 // Whether a kernel of that family and number of tokens has a body's instance.
@@ -71,11 +80,15 @@ auto for_kernel(const ResidentKernel& kernel, const Function& f) {
 }  // namespace
 
 bool find_resident_kernel(const LaunchList& list, ResidentKernel* kernel, std::string* why) {
-  if (!list.missing().empty()) {
-    *why = "it launches " + list.missing();
+  std::string missing = list.missing();
+  for (const BodyLaunch& launch : list.launches()) {
+    if (const char* lacks = lacks_arguments(launch); lacks != nullptr && missing.empty()) missing = lacks;
+  }
+  if (!missing.empty()) {
+    *why = "it launches " + missing;
     return false;
   }
-  if (list.nodes().empty()) {
+  if (list.launches().empty()) {
     *why = "it launches nothing";
     return false;
   }
@@ -84,14 +97,14 @@ bool find_resident_kernel(const LaunchList& list, ResidentKernel* kernel, std::s
   const BodyKey* lacks = nullptr;
   const bool found = any_family([&](auto family, uint32_t number) {
     size_t n = 0;
-    while (n < list.nodes().size() && has(family, list.tokens(), list.nodes()[n].key)) n++;
-    if (n == list.nodes().size()) {
+    while (n < list.launches().size() && has(family, list.tokens(), list.launches()[n].key)) n++;
+    if (n == list.launches().size()) {
       *kernel = {number, list.tokens()};
       return true;
     }
     if (lacks == nullptr || n > most) {
       most = n;
-      lacks = &list.nodes()[n].key;
+      lacks = &list.launches()[n].key;
     }
     return false;
   });

@@ -1,11 +1,11 @@
 // The persistent kernels of a family of types. Each family is instantiated in a source of its own, so that compilers
 // can share the work.
-#ifndef M40_OPS_RESIDENT_LAUNCH_CUH
-#define M40_OPS_RESIDENT_LAUNCH_CUH
+#ifndef M40_PERSISTENT_FAMILY_LAUNCH_CUH
+#define M40_PERSISTENT_FAMILY_LAUNCH_CUH
 
-#include "../kernels/resident.cuh"
-#include "multiprocessors.h"
-#include "resident.h"
+#include "../../ops/multiprocessors.h"
+#include "families.h"
+#include "kernel.cuh"
 
 namespace m40::cuda {
 

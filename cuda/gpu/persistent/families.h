@@ -1,14 +1,11 @@
-// The persistent kernels of kernels/resident.cuh: one for each family of weight types and number of tokens.
-#ifndef M40_OPS_RESIDENT_H
-#define M40_OPS_RESIDENT_H
+// The persistent kernels of kernel.cuh: one for each family of weight types and number of tokens.
+#ifndef M40_PERSISTENT_FAMILIES_H
+#define M40_PERSISTENT_FAMILIES_H
 
-#include "../gpu/device.h"
-#include "../gpu/launch_list.h"
+#include "../../ops/launch_list.h"
+#include "mailbox.cuh"
 
 namespace m40::cuda {
-
-// Tokens of a step that such kernels do, at most.
-constexpr uint32_t most_resident_tokens = 8;
 
 struct ResidentKernel {
   uint32_t family;
@@ -20,7 +17,7 @@ struct ResidentKernel {
 // Tokens that a thread block's product takes in a step of so many.
 inline uint32_t resident_tokens(uint32_t n_tokens) { return n_tokens <= 2 ? n_tokens : n_tokens <= 4 ? 4 : 8; }
 
-// The kernel that has bodies for all of the list's nodes. False where there is none, and why.
+// The kernel that has bodies for all of the list's launches. False where there is none, and why.
 bool find_resident_kernel(const LaunchList& list, ResidentKernel* kernel, std::string* why);
 
 // How many of its thread blocks are on the device at a time; 0 where not even one is.

@@ -1,43 +1,19 @@
-// The arguments of the persistent kernel: a step as a list of nodes, and the host's words in mapped memory, which ask
-// for a step or ask it to leave.
-#ifndef M40_KERNELS_RESIDENT_NODE_CUH
-#define M40_KERNELS_RESIDENT_NODE_CUH
+// The arguments of the persistent kernel: a step as a list of launches, its nodes, and the host's words in mapped
+// memory, which ask for a step or ask it to leave.
+#ifndef M40_PERSISTENT_MAILBOX_CUH
+#define M40_PERSISTENT_MAILBOX_CUH
 
-#include "block.cuh"
+#include "../../kernels/body_launch.cuh"
 
 namespace m40::cuda {
 
-// The bodies that such a kernel calls.
-enum class Body : uint32_t { kEmbed, kNorm, kProduct, kAttention, kActivation, kAdd, kSelect, kSoftcap, kRopeStore, kSample, kAdvanceRun };
-
-// Which instance of a body's template a launch runs.
-struct BodyKey {
-  Body body;
-  uint32_t type;   // of a product's or table's weights, or of the cache: M40_TYPE_*
-  uint32_t other;  // a product's second type, or the same
-  uint32_t shape;  // a product's tokens; attention's lanes of a row * 16 + heads of a block; a norm's M40_NORM_*; else 0
-
-  __host__ __device__ constexpr bool operator==(const BodyKey& to) const {
-    return body == to.body && type == to.type && other == to.other && shape == to.shape;
-  }
-};
-
 constexpr uint32_t resident_threads = 256;
-constexpr uint32_t resident_args_bytes = 320;  // of the largest arguments
-
-// A launch of the step. Its blocks' numbers run over x first.
-struct alignas(16) ResidentNode {
-  BodyKey key;
-  GridSize grid;
-  uint32_t n_blocks;
-  alignas(16) uint8_t args[resident_args_bytes];
-};
-
-constexpr uint32_t resident_node_words = sizeof(ResidentNode) / 4;
+constexpr uint32_t most_resident_tokens = 8;  // of a step
+constexpr uint32_t resident_launch_words = sizeof(BodyLaunch) / 4;
 
 // Steps that are to be done, one or those of a run. Bytes are multiples of 16, of results 4.
 struct ResidentStep {
-  const ResidentNode* nodes;  // in the device's memory
+  const BodyLaunch* nodes;  // in the device's memory
   uint32_t n_nodes;
   uint32_t input_bytes;
   uint32_t result_bytes;

@@ -1,11 +1,13 @@
-#include "resident.h"
+#include "decoder.h"
 
 #include <string.h>
 
 #include <algorithm>
 #include <new>
 
+#include "../../ops/advance_run.h"
 #include "../executor.h"
+#include "persistent_kernel.h"
 
 namespace m40::cuda {
 
@@ -48,19 +50,36 @@ cudaStream_t create_stream() {
   return stream;
 }
 
+// Nodes that a step of so many operations has at most: there is no room for more.
+uint64_t most_nodes(uint64_t n_ops) { return 2 * n_ops + 16; }
+
+// A program's memory for it: ResidentState, and behind it the lists of nodes.
+constexpr uint64_t state_bytes = align_up(sizeof(ResidentState));
+
+class PersistentKernel final : public DecodeExecutorKind {
+ public:
+  uint32_t most_rows() const override { return most_resident_tokens; }
+  bool runs_on(uint32_t device, std::string* why) const override {
+    int limited = 0;
+    const cudaError_t error = cudaDeviceGetAttribute(&limited, cudaDevAttrKernelExecTimeout, static_cast<int>(device));
+    if (error == cudaSuccess && limited == 0) return true;
+    cudaGetLastError();
+    if (why != nullptr) *why = error == cudaSuccess ? "a display is attached to the device, so its driver ends persistent kernels" : "the driver does not say how long kernels may run";
+    return false;
+  }
+  uint64_t memory_bytes(const ProgramDescription& program) const override { return state_bytes + resident_lists * most_nodes(program.n_ops) * sizeof(BodyLaunch); }
+  std::unique_ptr<DecodeExecutor> make(const m40_program& program) const override { return std::make_unique<ResidentDecoder>(program); }
+};
+
 }  // namespace
 
-bool device_has_resident(uint32_t device, std::string* why) {
-  int limited = 0;
-  const cudaError_t error = cudaDeviceGetAttribute(&limited, cudaDevAttrKernelExecTimeout, static_cast<int>(device));
-  if (error == cudaSuccess && limited == 0) return true;
-  cudaGetLastError();
-  if (why != nullptr) *why = error == cudaSuccess ? "a display is attached to the device, so its driver ends persistent kernels" : "the driver does not say how long kernels may run";
-  return false;
+const DecodeExecutorKind& persistent_kernel() {
+  static const PersistentKernel kind{};
+  return kind;
 }
 
 ResidentDecoder::ResidentDecoder(const m40_program& program)
-    : program_(program), seat_(ResidentSeat::of(program.context->device)), mailbox_memory_(program.context->watch, sizeof(ResidentMailbox)), mailbox_(new (mailbox_memory_.data()) ResidentMailbox()), stream_(create_stream()) {
+    : program_(program), seat_(DeviceSeat::of(program.context->device)), mailbox_memory_(program.context->watch, sizeof(ResidentMailbox)), mailbox_(new (mailbox_memory_.data()) ResidentMailbox()), stream_(create_stream()) {
   int generation = 0;
   check(cudaDeviceGetAttribute(&generation, cudaDevAttrComputeCapabilityMajor, static_cast<int>(program.context->device)), "a device's capability");
   if (generation < pascal) most_life_ = resident_life;
@@ -73,8 +92,8 @@ ResidentDecoder::~ResidentDecoder() {
   cudaGetLastError();
 }
 
-ResidentNode* ResidentDecoder::list_at(uint32_t place) const {
-  return reinterpret_cast<ResidentNode*>(program_.memory + program_.plan.resident_lists) + place * most_resident_nodes(program_.ops.size());
+BodyLaunch* ResidentDecoder::list_at(uint32_t place) const {
+  return reinterpret_cast<BodyLaunch*>(program_.memory + program_.plan.executor + state_bytes) + place * most_nodes(program_.ops.size());
 }
 
 void ResidentDecoder::write_down(const StepShape& shape, const AdvanceRunArgs* advance, Entry& entry) {
@@ -87,13 +106,13 @@ void ResidentDecoder::write_down(const StepShape& shape, const AdvanceRunArgs* a
     launch_program(program_, shape);
     if (advance != nullptr) launch_advance_run(*advance, program_.stream);
     entry.usable = find_resident_kernel(list, &entry.kernel, &why);
-    if (list.nodes().size() > most_resident_nodes(program_.ops.size())) {
+    if (list.launches().size() > most_nodes(program_.ops.size())) {
       entry.usable = false;
       why = "it launches more than there is room for";
     }
-    if (entry.usable) entry.nodes = list.nodes();
+    if (entry.usable) entry.nodes = list.launches();
   }
-  for (const ResidentNode& node : entry.nodes) entry.most_blocks = std::max(entry.most_blocks, node.n_blocks);
+  for (const BodyLaunch& node : entry.nodes) entry.most_blocks = std::max(entry.most_blocks, node.n_blocks);
   if (entry.usable && resident_blocks(entry.kernel) == 0) {
     entry.usable = false;
     why = "not one thread block of the kernel fits the device";
@@ -117,7 +136,7 @@ ResidentDecoder::Entry& ResidentDecoder::entry_of(const StepShape& shape, const 
 
 // Runs of one shape may differ in their rings: the last node says where it is.
 void ResidentDecoder::say_advance(const AdvanceRunArgs& advance, Entry& entry) {
-  ResidentNode& node = entry.nodes.back();
+  BodyLaunch& node = entry.nodes.back();
   if (memcmp(node.args, &advance, sizeof(advance)) == 0) return;
   memcpy(node.args, &advance, sizeof(advance));
   if (entry.place < resident_lists) placed_[entry.place] = nullptr;
@@ -131,7 +150,7 @@ void ResidentDecoder::place_list(Entry& entry) {
   const auto place = static_cast<uint32_t>(std::min_element(placed_, placed_ + resident_lists, least_used) - placed_);
   if (placed_[place] != nullptr) placed_[place]->place = resident_lists;
   placed_[place] = nullptr;
-  check(cudaMemcpyAsync(list_at(place), entry.nodes.data(), entry.nodes.size() * sizeof(ResidentNode), cudaMemcpyHostToDevice, program_.stream), "a step's launches");
+  check(cudaMemcpyAsync(list_at(place), entry.nodes.data(), entry.nodes.size() * sizeof(BodyLaunch), cudaMemcpyHostToDevice, program_.stream), "a step's launches");
   program_.context->watch.wait(program_.stream, "a step's launches");
   placed_[place] = &entry;
   entry.place = place;
@@ -141,7 +160,7 @@ void ResidentDecoder::place_list(Entry& entry) {
 void ResidentDecoder::launch(uint32_t first) {
   ResidentArgs args = {};
   args.memory = reinterpret_cast<const float*>(program_.memory);
-  args.state = reinterpret_cast<ResidentState*>(program_.memory + program_.plan.resident_state);
+  args.state = reinterpret_cast<ResidentState*>(program_.memory + program_.plan.executor);
   args.mailbox = on_device(mailbox_);
   args.input = on_device(program_.input->data());
   args.step_input = program_.memory + program_.plan.input;

@@ -1,6 +1,6 @@
 // Persistent kernels of weights of Q4_K and Q6_K.
 #define M40_RESIDENT_INSTANTIATE
-#include "resident_launch.cuh"
+#include "family_launch.cuh"
 
 namespace m40::cuda {
 
