@@ -1,7 +1,8 @@
 import { NONE, Rope } from "../device/mod.ts";
 import type { Case, Sizes } from "./case.ts";
 import { joined, LEAST_SHARE } from "./case.ts";
-import { prompt, tokenBuffer } from "./runner.ts";
+import { prompt } from "./runner.ts";
+import { tokenBuffer } from "./small_programs.ts";
 
 /** Types of the cache, and what rounding to them may change. */
 const CACHES = [
@@ -46,7 +47,7 @@ function rotation(rope: number): Case {
     variant: rope === Rope.halves ? "pairs in halves" : "pairs side by side",
     compute(runner) {
       const columns = 3 * heads * headDim;
-      const layer = { type: 0, kvHeads: heads, headDim, valueDim: headDim };
+      const layer = { n_kv_heads: heads, head_dim: headDim, kv_block_tokens: 16 };
       return runner.compute(
         {
           ops: [{
@@ -80,9 +81,9 @@ function attention(cache: typeof CACHES[number], shape: Heads, tokens: number): 
         value_dim: valueDim,
       };
       const kept = runner.cache({
-        ...{ type: cache.type, kvHeads, headDim },
+        ...{ type: cache.type, n_kv_heads: kvHeads, head_dim: headDim, kv_block_tokens: 16 },
         // 0: the first values of K.
-        valueDim: latent ? 0 : valueDim,
+        value_dim: latent ? 0 : valueDim,
       });
       const values = heads * valueDim;
       const run = {

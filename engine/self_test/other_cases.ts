@@ -1,14 +1,8 @@
 import { Activation, GREEDY, KHeads, NONE, Norm, Score, type StepSampling } from "../device/mod.ts";
 import { type Case, LEAST_SHARE, type Sizes } from "./case.ts";
 import type { GivenOperation } from "./given_operation.ts";
-import {
-  expertBuffer,
-  indexBuffer,
-  outputBuffer,
-  prompt,
-  type Runner,
-  tokenBuffer,
-} from "./runner.ts";
+import { prompt, type Runner } from "./runner.ts";
+import { expertBuffer, indexBuffer, outputBuffer, tokenBuffer } from "./small_programs.ts";
 
 const TOKENS = 5;
 
@@ -298,7 +292,7 @@ async function withState(
     ops: [op],
     buffers: [...inputs, outputColumns].map(tokenBuffer),
     sequences: prompt(tokens),
-    cache: runner.cache({ state }),
+    cache: runner.cache({ n_layers: 0, states: [state], slots: 4 }),
   });
   const results: number[] = [];
   const step = async (
@@ -345,7 +339,7 @@ function deltaRule(dim: number): Case {
     variant: `heads of ${dim}`,
     compute(runner) {
       const heads = 2;
-      const decay = runner.vector(runner.random.floats(heads).map((x) => -Math.exp(x)));
+      const decay = runner.tensor(runner.random.floats(heads).map((x) => -Math.exp(x)), heads);
       const a_bias = runner.floats(1, heads);
       const width = heads * dim;
       return withState(
@@ -375,7 +369,7 @@ function selectiveScan(stateDim: number): Case {
     variant: `states of ${stateDim}`,
     compute(runner) {
       const [heads, headDim] = [2, 32];
-      const decay = runner.vector(runner.random.floats(heads).map((x) => -Math.exp(x)));
+      const decay = runner.tensor(runner.random.floats(heads).map((x) => -Math.exp(x)), heads);
       const [skip, dt_bias] = [runner.floats(1, heads), runner.floats(1, heads)];
       const x = heads * headDim;
       return withState(

@@ -1,7 +1,8 @@
 import { NONE } from "../device/mod.ts";
 import { GGML_TYPES, type TensorType } from "../gguf/mod.ts";
 import type { Case, Sizes } from "./case.ts";
-import { decoded, expertBuffer, indexBuffer, prompt, type Runner, tokenBuffer } from "./runner.ts";
+import { decoded, prompt, type Runner } from "./runner.ts";
+import { expertBuffer, indexBuffer, tokenBuffer } from "./small_programs.ts";
 
 const TYPES = Object.values(GGML_TYPES).filter(({ supported }) => supported);
 

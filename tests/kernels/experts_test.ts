@@ -25,7 +25,7 @@ Deno.test("expert_matmul and expert_sum: each row with its own expert's weights,
     for (const shared of [true, false]) {
       const n = shared ? tokens : tokens * used;
       const input = random.floats(n * columns);
-      const got = await device.compute(
+      const got = await device.computeTokens(
         {
           ops: [{
             kind: "expert_matmul",
@@ -69,7 +69,7 @@ Deno.test("expert_matmul and expert_sum: each row with its own expert's weights,
     const shares = random.floats(tokens * used);
     const residual = random.floats(tokens * columns);
     for (const from of [NONE, 2, 3]) {
-      const got = await device.compute(
+      const got = await device.computeTokens(
         {
           ops: [{
             kind: "expert_sum",

@@ -36,7 +36,7 @@ for (const kind of ["rms", "layer"] as const) {
           const input = random.floats(tokens * columns, 3);
           const extra = random.floats(tokens * columns);
           const output = inPlace ? 0 : 2;
-          const got = await device.compute(
+          const got = await device.computeTokens(
             {
               ops: [{
                 kind: "norm",

@@ -279,7 +279,7 @@ Deno.test("add, select and softcap: every row and column, and nothing else", asy
     const [tokens, columns] = [5, 1027];
     const a = random.floats(tokens * columns, 4);
     const b = random.floats(tokens * columns);
-    const sum = await device.compute(
+    const sum = await device.computeTokens(
       {
         ops: [{ kind: "add", a: 0, b: 1, output: 1, columns: columns - 1 }],
         buffers: [tokenBuffer(columns), tokenBuffer(columns)],
@@ -295,7 +295,7 @@ Deno.test("add, select and softcap: every row and column, and nothing else", asy
     );
 
     for (const softcap of [0, 3]) {
-      const capped = await device.compute(
+      const capped = await device.computeTokens(
         {
           ops: [{ kind: "softcap", input: 0, output: 0, columns, scale: 0.5, softcap }],
           buffers: [tokenBuffer(columns)],

@@ -35,7 +35,7 @@ Deno.test("matmul: awkward shapes, one to three weights, biases, and gaps betwee
       const width = starts.at(-1)! + rows.at(-1)! + 1;
       const three = <T>(values: T[], rest: T) => [0, 1, 2].map((i) => values[i] ?? rest);
       const before = random.floats(tokens * width);
-      const got = await device.compute(
+      const got = await device.computeTokens(
         {
           ops: [{
             kind: "matmul",
@@ -79,7 +79,7 @@ Deno.test("matmul adds a residual, from the output's own buffer too, and works o
       const weight = random.floats(rows * columns);
       const residual = random.floats(n * rows);
       for (const from of [1, 2]) {
-        const got = await device.compute(
+        const got = await device.computeTokens(
           {
             ops: [{
               kind: "matmul",
@@ -120,7 +120,7 @@ Deno.test("matmul multiplies with the values that m40_tensor_read gives of a qua
     const weight = device.blocks(8, data, rows, columns);
     const values = device.context.readTensor(weight, 0, rows, columns);
     const input = random.floats(tokens * columns);
-    const got = await device.compute(
+    const got = await device.computeTokens(
       {
         ops: [{
           kind: "matmul",

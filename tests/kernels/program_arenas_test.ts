@@ -187,7 +187,7 @@ for (const [kind, fields] of Object.entries(WEIGHT_FIELDS)) {
         return arena.upload({ type: 0, rows, columns, n_experts }, new Uint8Array(values.buffer));
       });
       // The harness numbers the tensors that it uploads; these were uploaded by hand.
-      device["nTensors"] = all.length;
+      device["tensors"] = all.length;
       const tensors = Object.fromEntries(used.map((field, i) => [field, all[i]]));
       const program = device.program({
         ops: [operationOf(kind as keyof typeof WEIGHT_FIELDS, tensors)],
