@@ -1,10 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
-import type { StepSequence } from "../device/step_block.ts";
-import type { StepResult } from "../device/step_result.ts";
-import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
 import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { Scheduler } from "./scheduler.ts";
-import { Sequence } from "./sequences/sequence.ts";
+import { sequence, TimedDevice } from "../../tests/fixtures/timed_device.ts";
 
 const KV_BLOCK_TOKENS = 32;
 const STREAMS = 7;
@@ -49,53 +46,9 @@ const DEVICES: Record<string, Device> = {
   },
 };
 
-/** A device with a clock of its own: a step takes as long as its work is said to. */
-class TimedDevice {
-  now = 1000;
-  readonly steps: { streams: number; promptTokens: number; chunkMs: number }[] = [];
-  /** Called in the middle of a step, with the steps that there were before. */
-  during = (_steps: number) => {};
-  readonly copyKvBlocks = () => Promise.resolve();
-  readonly saveKvBlocks = () => Promise.resolve();
-  readonly restoreKvBlocks = () => Promise.resolve();
-  readonly saveSlots = () => Promise.resolve();
-  readonly restoreSlots = () => Promise.resolve();
-
-  constructor(private readonly cost: Cost) {}
-
-  step(sequences: readonly StepSequence[]): Promise<StepResult> {
-    const prompts = sequences.filter(({ decode }) => !decode);
-    const chunkMs = prompts.reduce(
-      (sum, { tokens, position }) => sum + this.cost(tokens.length, position),
-      0,
-    );
-    this.during(this.steps.length);
-    this.steps.push({
-      streams: sequences.length - prompts.length,
-      promptTokens: prompts.reduce((sum, { tokens }) => sum + tokens.length, 0),
-      chunkMs,
-    });
-    this.now += DECODE_MS + chunkMs;
-    const outputs = sequences.flatMap(({ outputs }) => outputs)
-      .map(() => ({ status: "ok" as const, sample: { token: 1, logprob: 0, top: [] } }));
-    return Promise.resolve({ outputs });
-  }
-}
-
-function sequence(promptTokens: number, maxTokens: number, first: number): Sequence {
-  return new Sequence({
-    prompt: Array.from({ length: promptTokens }, (_, i) => first + i),
-    maxTokens,
-    sampling: SAMPLING_DEFAULTS,
-    topLogprobs: 0,
-    endTokens: new Set(),
-    listener: { accept: () => true, end() {} },
-  });
-}
-
 for (const [name, { cost, tileTokens, steps }] of Object.entries(DEVICES)) {
   Deno.test(`a prompt of 4,000 tokens holds up seven streams by one chunk's time at most: a chunk takes ${name}`, async () => {
-    const device = new TimedDevice(cost);
+    const device = new TimedDevice(cost, () => DECODE_MS);
     const kvBlockManager = new KvBlockManager(1000, KV_BLOCK_TOKENS);
     const scheduler = new Scheduler(device, kvBlockManager, {
       maxRunning: 8,
@@ -108,8 +61,8 @@ for (const [name, { cost, tileTokens, steps }] of Object.entries(DEVICES)) {
     const streams = Array.from({ length: STREAMS }, (_, i) => sequence(4, 2000, 10_000 * (i + 1)));
     const long = sequence(PROMPT, 10, 5);
     scheduler.add(...streams);
-    device.during = (begun) => {
-      if (begun === 20) scheduler.add(long);
+    device.after = (ended) => {
+      if (ended === 20) scheduler.add(long);
       if (long.state === "finished") streams.forEach((stream) => scheduler.cancel(stream));
     };
     await scheduler.idle();
@@ -124,7 +77,7 @@ for (const [name, { cost, tileTokens, steps }] of Object.entries(DEVICES)) {
 }
 
 Deno.test("a sequence cancelled during a step has no part in the next, and its KV blocks are free by then", async () => {
-  const device = new TimedDevice(() => 1);
+  const device = new TimedDevice(() => 1, () => DECODE_MS);
   const kvBlockManager = new KvBlockManager(100, KV_BLOCK_TOKENS);
   const scheduler = new Scheduler(device, kvBlockManager, {
     maxRunning: 2,
@@ -136,7 +89,7 @@ Deno.test("a sequence cancelled during a step has no part in the next, and its K
   const [first, second] = [sequence(40, 500, 10), sequence(40, 500, 1000)];
   scheduler.add(first, second);
   const free: number[] = [];
-  device.during = (steps) => {
+  device.after = (steps) => {
     free.push(kvBlockManager.freeKvBlocks);
     if (steps === 4) scheduler.cancel(first);
     if (steps === 8) scheduler.cancel(second);

@@ -2,11 +2,15 @@ import { assert, assertEquals } from "@std/assert";
 import type { StepSequence } from "../device/step_block.ts";
 import type { StepResult } from "../device/step_result.ts";
 import { M40Error } from "../errors.ts";
-import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
 import type { Lane, StepPlace } from "./scheduler_options.ts";
 import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { Scheduler } from "./scheduler.ts";
-import { Sequence } from "./sequences/sequence.ts";
+import type { Sequence } from "./sequences/sequence.ts";
+import {
+  NothingMoves,
+  sameToken,
+  sequence as sequenceOf,
+} from "../../tests/fixtures/timed_device.ts";
 
 const KV_BLOCK_TOKENS = 4;
 
@@ -19,23 +23,16 @@ interface Given {
 }
 
 /** A device with two lanes whose steps end on command. */
-class LanedDevice {
+class LanedDevice extends NothingMoves {
   /** The step that is under way in each lane. */
   readonly underWay = new Map<Lane, Given>();
-  readonly copyKvBlocks = () => Promise.resolve();
-  readonly saveKvBlocks = () => Promise.resolve();
-  readonly restoreKvBlocks = () => Promise.resolve();
-  readonly saveSlots = () => Promise.resolve();
-  readonly restoreSlots = () => Promise.resolve();
 
   step(sequences: readonly StepSequence[], place?: StepPlace): Promise<StepResult> {
     const { lane } = place!;
     assert(!this.underWay.has(lane), "two steps in one lane");
-    const outputs = sequences.flatMap(({ outputs }) => outputs)
-      .map(() => ({ status: "ok" as const, sample: { token: 1, logprob: 0, top: [] } }));
     return new Promise((resolve, reject) => {
       const over = () => this.underWay.delete(lane);
-      const end = () => (over(), resolve({ outputs }));
+      const end = () => (over(), resolve(sameToken(sequences)));
       const fail = (error: Error) => (over(), reject(error));
       this.underWay.set(lane, { sequences, place: place!, end, fail });
     });
@@ -70,12 +67,7 @@ class Life {
   /** A sequence arrives; each prompt has its own tokens. */
   arrive(promptTokens: number, maxTokens = 100): Sequence {
     const first = 1000 * (1 + this.ends.size + this.scheduler.sequences().length);
-    const sequence: Sequence = new Sequence({
-      prompt: Array.from({ length: promptTokens }, (_, i) => first + i),
-      maxTokens,
-      sampling: SAMPLING_DEFAULTS,
-      topLogprobs: 0,
-      endTokens: new Set(),
+    const sequence: Sequence = sequenceOf(promptTokens, maxTokens, first, {
       listener: {
         accept: () => true,
         end: (error) => void this.ends.set(sequence, error),

@@ -1,11 +1,11 @@
 import { assertEquals } from "@std/assert";
-import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
 import { Waiting } from "../parallel/replicas/waiting.ts";
 import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { KvBlockMoves } from "./kv_blocks/kv_block_moves.ts";
 import { noCounts } from "./report.ts";
 import { Roster } from "./sequences/roster.ts";
-import { Sequence } from "./sequences/sequence.ts";
+import type { Sequence } from "./sequences/sequence.ts";
+import { NothingMoves, sequence } from "../../tests/fixtures/timed_device.ts";
 import { SlotManager } from "./kv_blocks/slot_manager.ts";
 import { States } from "./kv_blocks/states.ts";
 
@@ -16,29 +16,13 @@ const KV_BLOCKS = 8;
 /** No KV block ends there: what is kept before its last token is kept for its followers alone. */
 const PROMPT = [1, 2, 3, 4, 5, 6, 7];
 
-function sequenceOf(leader?: Sequence): Sequence {
-  return new Sequence({
-    prompt: PROMPT,
-    maxTokens: 10,
-    sampling: SAMPLING_DEFAULTS,
-    topLogprobs: 0,
-    endTokens: new Set(),
-    listener: { accept: () => true, end() {} },
-    leader,
-  });
-}
+const sequenceOf = (leader?: Sequence) => sequence(0, 10, 0, { prompt: PROMPT, leader });
 
 /** An admitted leader, and its waiting followers. */
 function begin(followers: number) {
   const slots = new SlotManager(4);
   const kvBlockManager = new KvBlockManager(KV_BLOCKS, KV_BLOCK_TOKENS, undefined, slots);
-  const moves = new KvBlockMoves({
-    copyKvBlocks: () => Promise.resolve(),
-    saveKvBlocks: () => Promise.resolve(),
-    restoreKvBlocks: () => Promise.resolve(),
-    saveSlots: () => Promise.resolve(),
-    restoreSlots: () => Promise.resolve(),
-  });
+  const moves = new KvBlockMoves(new NothingMoves());
   const states = new States(kvBlockManager, slots, moves);
   const roster = new Roster(
     ...[kvBlockManager, moves, 4, KV_BLOCKS * KV_BLOCK_TOKENS, noCounts()] as const,

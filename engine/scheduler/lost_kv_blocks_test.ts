@@ -1,12 +1,12 @@
 import { assertEquals } from "@std/assert";
 import { M40Error } from "../errors.ts";
-import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
 import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { HostKvBlocks } from "./kv_blocks/host_kv_blocks.ts";
 import { KvBlockMoves } from "./kv_blocks/kv_block_moves.ts";
 import { noCounts } from "./report.ts";
 import { Roster } from "./sequences/roster.ts";
-import { Sequence } from "./sequences/sequence.ts";
+import type { Sequence } from "./sequences/sequence.ts";
+import { sequence } from "../../tests/fixtures/timed_device.ts";
 
 const KV_BLOCK_TOKENS = 4;
 const KV_BLOCKS = 8;
@@ -30,17 +30,8 @@ class Mover {
   }
 }
 
-function sequenceOf(length: number, first: number, leader?: Sequence): Sequence {
-  return new Sequence({
-    prompt: leader?.prompt ?? Array.from({ length }, (_, i) => first + i),
-    maxTokens: 10,
-    sampling: SAMPLING_DEFAULTS,
-    topLogprobs: 0,
-    endTokens: new Set(),
-    listener: { accept: () => true, end() {} },
-    leader,
-  });
-}
+const sequenceOf = (length: number, first: number, leader?: Sequence) =>
+  sequence(length, 10, first, leader && { prompt: leader.prompt, leader });
 
 Deno.test("a sequence that shares KV blocks of a lost leader is recomputed, though it moved none", async () => {
   const kvBlockManager = new KvBlockManager(KV_BLOCKS, KV_BLOCK_TOKENS);

@@ -2,12 +2,11 @@
 import { assert, assertEquals } from "@std/assert";
 import type { StepSequence } from "../device/step_block.ts";
 import type { StepResult } from "../device/step_result.ts";
-import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
 import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { Rests } from "./steps/rests.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { SchedulerOptions, StepPlace } from "./scheduler_options.ts";
-import { Sequence } from "./sequences/sequence.ts";
+import { NothingMoves, sameToken, sequence } from "../../tests/fixtures/timed_device.ts";
 
 const LANES = { decodeTokens: 12, prefillShare: 0.25 };
 
@@ -25,23 +24,16 @@ class Life {
   private readonly underWay: (() => void)[] = [];
 
   constructor(options: Partial<SchedulerOptions>, rest: () => Promise<number>) {
-    const nothing = () => Promise.resolve();
     const step = (sequences: readonly StepSequence[], _?: StepPlace) => {
       const start = this.time;
-      const outputs = sequences.flatMap(({ outputs }) => outputs)
-        .map(() => ({ status: "ok" as const, sample: { token: 1, logprob: 0, top: [] } }));
       return new Promise<StepResult>((resolve) => {
-        this.underWay.push(() => (this.computedMs += this.time - start, resolve({ outputs })));
+        this.underWay.push(() => {
+          this.computedMs += this.time - start;
+          resolve(sameToken(sequences));
+        });
       });
     };
-    const device = {
-      step,
-      copyKvBlocks: nothing,
-      saveKvBlocks: nothing,
-      restoreKvBlocks: nothing,
-      saveSlots: nothing,
-      restoreSlots: nothing,
-    };
+    const device = { ...new NothingMoves(), step };
     this.scheduler = new Scheduler(device, new KvBlockManager(100, 4), {
       maxRunning: 8,
       maxWaiting: 8,
@@ -56,12 +48,7 @@ class Life {
 
   ask(maxTokens: number, prompt = 3): void {
     this.scheduler.add(
-      new Sequence({
-        prompt: Array.from({ length: prompt }, (_, i) => 10 + i + this.sampled),
-        maxTokens,
-        sampling: SAMPLING_DEFAULTS,
-        topLogprobs: 0,
-        endTokens: new Set(),
+      sequence(prompt, maxTokens, 10 + this.sampled, {
         listener: { accept: () => (this.sampled++, true), end: () => {} },
       }),
     );

@@ -1,71 +1,24 @@
 import { assert, assertEquals } from "@std/assert";
 import type { StepSequence } from "../device/step_block.ts";
 import type { StepResult } from "../device/step_result.ts";
-import { SAMPLING_DEFAULTS } from "../sampling/parameters.ts";
 import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { Scheduler } from "./scheduler.ts";
-import { Sequence } from "./sequences/sequence.ts";
+import {
+  NothingMoves,
+  sameToken,
+  sequence,
+  TimedDevice,
+} from "../../tests/fixtures/timed_device.ts";
 
 const CHUNK_MS = 50;
 /** What a decoded row and a prompt's token cost of each stage, in simulated milliseconds. */
 const ROW_MS = 1;
 const TOKEN_MS = 0.4;
 
-/** A device of several stages with a clock of its own: a step goes through one after the other, each takes one at a time. */
-class StagedDevice {
-  now = 1000;
-  readonly steps: { streams: number; promptTokens: number; stageMs: number }[] = [];
-  /** Called at the end of every step, with how many there were before. */
-  after = (_steps: number) => {};
-  readonly copyKvBlocks = () => Promise.resolve();
-  readonly saveKvBlocks = () => Promise.resolve();
-  readonly restoreKvBlocks = () => Promise.resolve();
-  readonly saveSlots = () => Promise.resolve();
-  readonly restoreSlots = () => Promise.resolve();
-  private readonly freeAt: number[];
-  private readonly ends: { readonly time: number; readonly end: () => void }[] = [];
-  private ended = 0;
+const stagedDevice = () =>
+  new TimedDevice((tokens) => TOKEN_MS * tokens, (rows) => ROW_MS * rows, 2);
 
-  constructor(stages: number) {
-    this.freeAt = new Array(stages).fill(0);
-  }
-
-  step(sequences: readonly StepSequence[]): Promise<StepResult> {
-    const streams = sequences.filter(({ decode }) => decode).length;
-    const promptTokens = sequences.filter(({ decode }) => !decode)
-      .reduce((sum, { tokens }) => sum + tokens.length, 0);
-    const stageMs = streams * ROW_MS + promptTokens * TOKEN_MS;
-    this.steps.push({ streams, promptTokens, stageMs });
-    let time = this.now;
-    this.freeAt.forEach((free, i) => this.freeAt[i] = time = Math.max(time, free) + stageMs);
-    const outputs = sequences.flatMap(({ outputs }) => outputs)
-      .map(() => ({ status: "ok" as const, sample: { token: 1, logprob: 0, top: [] } }));
-    const result = new Promise<StepResult>((resolve) => {
-      this.ends.push({ time, end: () => resolve({ outputs }) });
-    });
-    // Its clock goes on when there is nothing more that it could be given.
-    setTimeout(() => {
-      const { time, end } = this.ends.shift()!;
-      this.now = time;
-      this.after(this.ended++);
-      end();
-    });
-    return result;
-  }
-}
-
-function sequence(promptTokens: number, maxTokens: number, first: number): Sequence {
-  return new Sequence({
-    prompt: Array.from({ length: promptTokens }, (_, i) => first + i),
-    maxTokens,
-    sampling: SAMPLING_DEFAULTS,
-    topLogprobs: 0,
-    endTokens: new Set(),
-    listener: { accept: () => true, end() {} },
-  });
-}
-
-function schedulerOf(device: StagedDevice, concurrentSteps: number): Scheduler {
+function schedulerOf(device: TimedDevice, concurrentSteps: number): Scheduler {
   return new Scheduler(device, new KvBlockManager(1000, 32), {
     maxRunning: 9,
     maxWaiting: 9,
@@ -83,7 +36,7 @@ async function timeOf(
   concurrentSteps: number,
   promptTokens = 4,
 ): Promise<number> {
-  const device = new StagedDevice(2);
+  const device = stagedDevice();
   const scheduler = schedulerOf(device, concurrentSteps);
   const all = Array.from({ length: streams }, (_, i) => sequence(promptTokens, tokens, 9000 * i));
   scheduler.add(...all);
@@ -105,26 +58,19 @@ Deno.test("the parts of one long prompt are computed in two stages at a time", a
 Deno.test("results of a prompt's parts are processed in order, though preparation delays the first", async () => {
   const results: (() => void)[] = [];
   let steps = 0;
-  const nothing = () => Promise.resolve();
   const device = {
-    ...{ copyKvBlocks: nothing, saveKvBlocks: nothing, restoreKvBlocks: nothing },
-    ...{ saveSlots: nothing, restoreSlots: nothing },
+    ...new NothingMoves(),
     step(sequences: readonly StepSequence[]) {
-      const outputs = sequences.flatMap(({ outputs }) => outputs)
-        .map(() => ({ status: "ok" as const, sample: { token: 1, logprob: 0, top: [] } }));
-      const result = new Promise<StepResult>((resolve) => results.push(() => resolve({ outputs })));
+      const result = new Promise<StepResult>((resolve) =>
+        results.push(() => resolve(sameToken(sequences)))
+      );
       // Both parts end when both results have arrived.
       if (++steps !== 1) { for (const end of results.splice(0)) queueMicrotask(end); }
       return result;
     },
   };
   const ends: unknown[] = [];
-  const one = new Sequence({
-    prompt: Array.from({ length: 1024 }, (_, i) => i),
-    maxTokens: 1,
-    sampling: SAMPLING_DEFAULTS,
-    topLogprobs: 0,
-    endTokens: new Set(),
+  const one = sequence(1024, 1, 0, {
     listener: { accept: () => true, end: (error) => void ends.push(error) },
     // There is work besides the first part until there is a second one.
     steering: { next: () => undefined, prepare: () => steps === 1 },
@@ -140,7 +86,7 @@ Deno.test("results of a prompt's parts are processed in order, though preparatio
 });
 
 Deno.test("when streams of one half end, those of the other are shared out again", async () => {
-  const device = new StagedDevice(2);
+  const device = stagedDevice();
   const scheduler = schedulerOf(device, 2);
   const streams = Array.from({ length: 8 }, (_, i) => sequence(4, 500, 100 * i));
   scheduler.add(...streams);
@@ -162,7 +108,7 @@ Deno.test("when streams of one half end, those of the other are shared out again
 });
 
 Deno.test("a prompt in one step holds up the streams of the other by one chunk's time at most", async () => {
-  const device = new StagedDevice(2);
+  const device = stagedDevice();
   const scheduler = schedulerOf(device, 2);
   const streams = Array.from({ length: 8 }, (_, i) => sequence(4, 5000, 10_000 * (i + 1)));
   const long = sequence(2000, 2, 5);
@@ -174,13 +120,14 @@ Deno.test("a prompt in one step holds up the streams of the other by one chunk's
   await scheduler.idle();
   const chunks = device.steps.slice(40).filter(({ promptTokens }) => promptTokens > 0);
   assertEquals(chunks.reduce((sum, { promptTokens }) => sum + promptTokens, 0), 2000);
-  for (const { promptTokens, stageMs } of chunks) {
+  for (const { streams, promptTokens, chunkMs } of chunks) {
+    const stageMs = chunkMs + ROW_MS * streams;
     assert(stageMs <= CHUNK_MS, `a chunk of ${promptTokens} tokens took a stage ${stageMs} ms`);
   }
 });
 
 Deno.test("a sequence that arrives after one of two steps has ended is admitted at once", async () => {
-  const device = new StagedDevice(2);
+  const device = stagedDevice();
   const scheduler = schedulerOf(device, 2);
   const first = sequence(4, 100, 0);
   const second = sequence(4, 5, 1000);
