@@ -1,5 +1,6 @@
 import { assert } from "@std/assert";
-import { EVENTS, type Events, Life } from "../../tests/fixtures/scheduler_life.ts";
+import { EVENTS, type Events } from "../../tests/fixtures/life_chances.ts";
+import { Life } from "../../tests/fixtures/scheduler_life.ts";
 
 Deno.test("whatever comes, goes and fails, each sequence ends once and samples what it would alone, and no KV block is lost", async () => {
   const runs = Number(Deno.env.get("M40_SCHEDULER_RUNS") ?? 220);
