@@ -2,7 +2,7 @@ import type { StepSequence } from "../engine/device/step_block.ts";
 import type { StepOutput } from "../engine/device/step_result.ts";
 import { GREEDY, type StepSampling } from "../engine/device/step_sampling.ts";
 import type { Engine } from "../engine/mod.ts";
-import type { Replica } from "../engine/parallel/replicas/replica.ts";
+import { Replica } from "../engine/replica.ts";
 import { RowTimes } from "../engine/scheduler/steps/row_times.ts";
 
 /** Rows that a GPU computes together, and what each group of them but the first adds to a step, as a share of it. */
@@ -41,7 +41,9 @@ export function parseStepTimes(text: string): StepTimes {
  */
 export function paceDevice(engine: Engine, times: StepTimes): void {
   const { vocabSize } = engine.model;
-  for (const replica of engine["copies"]["there"]) paceReplica(replica, times, vocabSize);
+  const copies = engine["copies"];
+  const replicas = copies instanceof Replica ? [copies] : copies["there"];
+  for (const replica of replicas) paceReplica(replica, times, vocabSize);
 }
 
 function paceReplica({ scheduler, placed }: Replica, times: StepTimes, vocabSize: number): void {

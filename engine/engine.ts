@@ -28,6 +28,7 @@ import type { MemoryPlan } from "./memory/mod.ts";
 import { poolingOf } from "./models/mod.ts";
 import type { ChosenExchange } from "./parallel/mod.ts";
 import { Replicas, togetherPlan } from "./parallel/replicas/mod.ts";
+import { Replica } from "./replica.ts";
 import type { StepSize, StepWork } from "./program/mod.ts";
 import type { SamplingParameters } from "./sampling/mod.ts";
 import { type KvBlockManager, kvBlocksIn, type SlotManager } from "./scheduler/mod.ts";
@@ -68,7 +69,8 @@ export class Engine {
   /** What ends an answer where a request names nothing. */
   readonly stopDefaults: readonly string[];
   private readonly guarded: GuardedObserver;
-  private readonly copies: Replicas;
+  /** The model on its device, or several times, each on one of its own. */
+  private readonly copies: Replica | Replicas;
   private readonly services: GenerationServices;
   private readonly requests: RequestChecker;
   /** Work that requests can make long is done off the event loop; texts do not wait for grammars. */
@@ -108,11 +110,13 @@ export class Engine {
       chat.encodeText = this.encode.bind(this);
     }
     this.guarded = new GuardedObserver(serving.onObserverError);
-    this.copies = new Replicas(loaded.placed, serving, this.guarded);
+    this.copies = loaded.placed instanceof Array
+      ? new Replicas(loaded.placed, serving, this.guarded)
+      : new Replica(loaded.placed, serving, this.guarded);
     this.services = {
       tokenizer,
       texts: new TokenTexts(tokenizer),
-      queue: this.copies.queue,
+      queue: this.copies instanceof Replica ? this.copies.scheduler : this.copies.queue,
       observer: this.guarded,
     };
     this.device = this.cards[0].device;
@@ -128,7 +132,7 @@ export class Engine {
 
   /** The replicas, where the model has several. */
   get replicas(): readonly ReplicaState[] | undefined {
-    return this.copies.states();
+    return this.copies instanceof Replicas ? this.copies.states() : undefined;
   }
 
   /**
@@ -247,7 +251,7 @@ export class Engine {
     options: EmbeddingOptions = {},
   ): Promise<Embeddings> {
     this.assertOpen();
-    const { copies: { queue }, maxRunning, requests } = this;
+    const { services: { queue }, maxRunning, requests } = this;
     const pooling = poolingOf(this.model.poolingType);
     const turns = new Turns();
     const tokens: (readonly number[])[] = [];
@@ -287,7 +291,7 @@ export class Engine {
   ): AsyncGenerator<PositionLogits> {
     this.assertOpen();
     const prompt = this.requests.checkText(tokens);
-    yield* this.copies.idlest.evaluations.run(prompt, options.signal);
+    yield* this.idlest.evaluations.run(prompt, options.signal);
   }
 
   /** What the engine does, and has done. */
@@ -311,7 +315,7 @@ export class Engine {
 
   /** What a step of that size reads and computes, at the least. */
   stepWork(size: Omit<StepSize, "kvValueBytes">): StepWork {
-    return this.copies.idlest.placed.stepWork(size);
+    return this.idlest.placed.stepWork(size);
   }
 
   /** The sequences that run and wait, in the order in which they are served. */
@@ -339,7 +343,7 @@ export class Engine {
   async exclusive<T>(work: (device: ExclusiveDevice) => Promise<T>): Promise<T> {
     this.assertOpen();
     await this.copies.idle();
-    const { kvBlockManager, placed: { scheduled }, queue } = this.copies.idlest;
+    const { kvBlockManager, placed: { scheduled }, queue } = this.idlest;
     return await queue.run(async () => {
       this.assertOpen();
       return await work({
@@ -372,6 +376,11 @@ export class Engine {
     await Promise.all([this.side.grammars.close(), this.side.texts.close()]);
     await this.chat?.close();
     await this.copies.close();
+  }
+
+  /** The replica with the least to do. */
+  private get idlest(): Replica {
+    return this.copies instanceof Replica ? this.copies : this.copies.idlest;
   }
 
   private deviceStates(): Promise<DeviceState[]> {

@@ -104,7 +104,7 @@ export class EngineCard {
 
   /** A step of sequences that decode was done there, by itself or in a run. */
   noteDecodeStep(inRun: boolean): void {
-    if (this.closed || this.device.backend === "cpu" || !this.wantsResident) return;
+    if (this.closed || !this.wantsResident) return;
     this.known.noteStep(inRun);
   }
 

@@ -45,6 +45,9 @@ export class SequenceSampling {
   /** The surprise that mirostat wants, in bits, and how fast its cut follows what there is; absent: no mirostat. */
   private readonly mirostat?: { readonly tau: number; readonly eta: number };
 
+  /** Whether what is sampled for a guess is what would be sampled without it: mirostat's cut follows from each sample. */
+  readonly canGuess: boolean;
+
   constructor(options: SequenceSamplingOptions) {
     const { prompt, sampling, topLogprobs, stopTokens, tokenBytes = () => NO_BYTES } = options;
     const endTokens = sampling.ignoreEos && stopTokens
@@ -74,14 +77,17 @@ export class SequenceSampling {
     if (sampling.mirostat !== 0 && sampling.temperature > 0) {
       this.mirostat = { tau: sampling.mirostatTau, eta: sampling.mirostatEta };
     }
+    this.canGuess = this.mirostat === undefined;
     this.step = {
       ...sampling,
       mirostat: 0,
       // Where the cut starts, as the method's authors have it.
       mirostatMu: 2 * sampling.mirostatTau,
       topLogprobs,
-      seed: sampling.seed === undefined ? randomSeed() : BigInt.asUintN(64, BigInt(sampling.seed)),
-      stream: sampling.stream ?? 0,
+      seed: sampling.seed === undefined
+        ? crypto.getRandomValues(new BigUint64Array(1))[0]
+        : BigInt.asUintN(64, BigInt(sampling.seed)),
+      stream: sampling.stream,
       counter: 0,
       tokenCounts: this.window?.counts,
     };
@@ -100,7 +106,7 @@ export class SequenceSampling {
     const mayEnd = sampled >= this.minTokens || this.endTokens.size === 0 || allowed?.onlyEnd;
     const changes = {
       counter: sampled,
-      tokenBiases: this.biases(tokens),
+      tokenBiases: this.dry === undefined ? this.logitBias : this.biases(this.dry, tokens),
       mask: allowed?.mask,
       forbidden: mayEnd ? this.suppressed : this.unending,
       only,
@@ -109,11 +115,6 @@ export class SequenceSampling {
     };
     if (guesses.length === 0) return Object.assign(step, changes);
     return { ...step, ...changes, tokenCounts: this.countsAfter(guesses) };
-  }
-
-  /** Whether what is sampled for a guess is what would be sampled without it: mirostat's cut follows from each sample. */
-  get canGuess(): boolean {
-    return this.mirostat === undefined;
   }
 
   /** Whether all later tokens are sampled alike but for the number of each: no earlier sample and no steering matters. */
@@ -171,9 +172,12 @@ export class SequenceSampling {
   }
 
   /** The request's biases and what repetitions cost. */
-  private biases(tokens: readonly number[]): ReadonlyMap<number, number> | undefined {
-    const penalties = this.dry?.penalties(tokens);
-    if (penalties === undefined || penalties.size === 0) return this.logitBias;
+  private biases(
+    dry: DryPenalties,
+    tokens: readonly number[],
+  ): ReadonlyMap<number, number> | undefined {
+    const penalties = dry.penalties(tokens);
+    if (penalties.size === 0) return this.logitBias;
     const biases = new Map(this.logitBias);
     for (const [token, penalty] of penalties) {
       biases.set(token, (biases.get(token) ?? 0) - penalty);
@@ -194,7 +198,3 @@ export class SequenceSampling {
 }
 
 const NO_BYTES = new Uint8Array(0);
-
-function randomSeed(): bigint {
-  return crypto.getRandomValues(new BigUint64Array(1))[0];
-}

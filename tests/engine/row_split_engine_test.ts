@@ -114,7 +114,7 @@ Deno.test("rows on two devices: logits of a whole text, embeddings and scores ar
 
 Deno.test("rows on two devices: each operation of the whole model has its time", async () => {
   await withCards(MODEL, 2, { contextTokens: 128, ...ROWS }, async (engine) => {
-    const { placed } = engine["copies"]["there"][0];
+    const { placed } = engine["idlest"];
     const times = await placed.scheduled.profile([{
       tokens: prompt(20, 1),
       position: 0,
@@ -171,7 +171,7 @@ for (const killed of [0, 1]) {
       collect(engine.generate(one))
     );
     await new Promise((resolve) => setTimeout(resolve, 50));
-    const { cards } = engine["copies"]["there"][0].placed;
+    const { cards } = engine["idlest"].placed;
     const begun = performance.now();
     Deno.kill(cards[killed].kernels.processId!, "SIGKILL");
     for (const { error } of await Promise.all(running)) {

@@ -62,7 +62,7 @@ Deno.test("while one device computes its layers for some sequences, the other co
   await withCards("llama", 2, { contextTokens: 128, parallel: 4 }, async (engine) => {
     let busy = 0;
     let most = 0;
-    for (const { program } of engine["copies"]["there"][0].placed.cards) {
+    for (const { program } of engine["idlest"].placed.cards) {
       const steps = program as unknown as { runStep(...given: unknown[]): Promise<unknown> };
       const runStep = steps.runStep.bind(program);
       steps.runStep = async (...given) => {

@@ -73,7 +73,7 @@ Deno.test("a server over two devices answers as one over one, and reports each",
 
 /** The processes of a server's devices. */
 function processesOf({ engine }: TestServer): number[] {
-  return engine["copies"]["there"][0].placed.cards.map(({ kernels }) => kernels.processId!);
+  return engine["idlest"].placed.cards.map(({ kernels }) => kernels.processId!);
 }
 
 /** Fails where one of them still exists, even as a zombie. */

@@ -188,7 +188,7 @@ Deno.test("a program that is killed takes the device's process with it within a 
     const sampling = { temperature: 0, logitBias: new Map([[2, -100]]) };
     for (;;) {
       for await (const _ of engine.generate({ prompt: [1, 2], maxTokens: 100, sampling })) {
-        console.log(engine.copies.there[0].placed.cards[0].kernels.processId);
+        console.log(engine.idlest.placed.cards[0].kernels.processId);
       }
     }`;
   const config = new URL("../../deno.json", import.meta.url).pathname;

@@ -61,6 +61,7 @@ export const HOUSE: readonly string[] = [
   "engine/engine.ts",
   "engine/load_engine.ts",
   "engine/parallel/replicas",
+  "engine/replica.ts",
   "engine/generation",
   "engine/side_thread",
   "engine/loading",

@@ -1,12 +1,12 @@
 import type { GuardedObserver } from "../../generation/mod.ts";
 import type { EngineCard, PlacedModel, ReplicaState } from "../../loading/mod.ts";
-import type { SchedulerLoss, Sequence, SequenceQueue } from "../../scheduler/mod.ts";
+import type { SchedulerLoss, Sequence } from "../../scheduler/mod.ts";
 import type { KvBlockStore } from "../../scheduler/disk/cache/mod.ts";
 import type { ServingOptions } from "../../engine_options.ts";
 import type { M40Error } from "../../errors.ts";
+import { Replica, type ReplicaStatus } from "../../replica.ts";
 import { outstandingTokens } from "./choice.ts";
 import type { PlacedReplica } from "./load.ts";
-import { Replica, type ReplicaStatus } from "./replica.ts";
 import { ReplicaQueue } from "./replica_queue.ts";
 import { Revival } from "./revival.ts";
 import { countedBy, diskOf, NOTHING, sumOf } from "./sum.ts";
@@ -24,11 +24,10 @@ interface Place {
   losses: number;
 }
 
-/** The replicas of a model: one without a name, or several behind a queue, of which those that are lost come back. */
+/** The replicas of a model behind their queue. Those that are lost come back. */
 export class Replicas {
   /** What sequences are put into. */
-  readonly queue: SequenceQueue;
-  private readonly behind?: ReplicaQueue;
+  readonly queue: ReplicaQueue;
   private readonly places: Place[] = [];
   private readonly revival: Revival<Replica>;
   private readonly onReplica: (message: string) => void;
@@ -38,25 +37,14 @@ export class Replicas {
   /** KV blocks on disk, shared by replicas that compute the same bits. */
   private readonly stores = new Set<KvBlockStore>();
 
-  /**
-   * @param loaded One that has all that is known, or several with names.
-   */
   constructor(
-    loaded: PlacedModel | readonly PlacedReplica[],
+    loaded: readonly PlacedReplica[],
     private readonly serving: ServingOptions,
     private readonly observed: GuardedObserver,
   ) {
     const onReplica = this.onReplica = serving.onReplica ?? (() => {});
     this.revival = new Revival((error) => onReplica(String(error)));
-    if (!isSeveral(loaded)) {
-      const replica = new Replica(loaded, serving, observed);
-      const again = () => Promise.resolve(loaded);
-      const [card] = replica.cards;
-      this.places.push({ name: card.name, card, again, replica, state: "ready", losses: 0 });
-      this.queue = replica.scheduler;
-      return;
-    }
-    this.queue = this.behind = new ReplicaQueue(
+    this.queue = new ReplicaQueue(
       serving.maxQueue,
       (error) => observed.note(error),
     );
@@ -78,9 +66,8 @@ export class Replicas {
     return this.there.reduce((a, b) => tokens(b) < tokens(a) ? b : a);
   }
 
-  /** Each of several by itself; undefined of one. */
-  states(): readonly ReplicaState[] | undefined {
-    if (this.behind === undefined) return undefined;
+  /** Each by itself. */
+  states(): readonly ReplicaState[] {
     return this.places.map(({ name, state, reason, losses, replica, card }) => {
       const { device, memory } = card;
       const { running = 0, waiting = 0, restShare } = replica?.status() ?? {};
@@ -94,11 +81,10 @@ export class Replicas {
 
   /** All of them together. */
   status(): ReplicaStatus {
-    const { behind, there, past } = this;
-    if (behind === undefined) return there[0].status();
+    const { queue, there, past } = this;
     // An idle replica may be lost; the next call shows it.
-    behind.findLosses();
-    const each = this.there.map((one) => one.status());
+    queue.findLosses();
+    const each = there.map((one) => one.status());
     const sum = sumOf([...each, past]);
     const missed = each.reduce(
       (sum, { disk }) => sum + (disk?.missedKvBlocks ?? 0),
@@ -106,27 +92,27 @@ export class Replicas {
     );
     return {
       ...sum,
-      waiting: sum.waiting + behind.sequences().length,
-      failed: behind.failed?.message,
+      waiting: sum.waiting + queue.sequences().length,
+      failed: queue.failed?.message,
       disk: diskOf(this.stores, missed),
       lostReplicas: this.places.filter(({ state }) => state !== "ready").map(({ name }) => name),
     };
   }
 
-  /** Those that run and wait; of several replicas with the device of the one that each was given to. */
+  /** Those that run and wait, with the device of the replica that each was given to. */
   sequences(): readonly { readonly sequence: Sequence; readonly device?: string }[] {
     const given = this.places.flatMap(({ name, replica }) =>
       (replica?.scheduler.sequences() ?? []).map((sequence) => ({
         sequence,
-        device: this.behind && name,
+        device: name,
       }))
     );
-    return [...given, ...(this.behind?.sequences() ?? []).map((sequence) => ({ sequence }))];
+    return [...given, ...this.queue.sequences().map((sequence) => ({ sequence }))];
   }
 
   /** Resolves when nothing runs or waits. */
   async idle(): Promise<void> {
-    await (this.behind ?? this.there[0].scheduler).idle();
+    await this.queue.idle();
   }
 
   /** Nothing is asked of the devices any more. */
@@ -148,7 +134,7 @@ export class Replicas {
   private create(place: Place, placed: PlacedModel): Replica {
     const replica: Replica = new Replica(placed, this.serving, this.observed, {
       name: place.name,
-      onChange: () => this.behind!.notice(),
+      onChange: () => this.queue.notice(),
       onLoss: (loss) => this.lose(place, replica, loss),
     });
     return replica;
@@ -161,19 +147,18 @@ export class Replicas {
     place.reason = undefined;
     const { kvBlockStore } = replica.placed;
     if (kvBlockStore !== undefined) this.stores.add(kvBlockStore);
-    this.behind!.join(replica);
+    this.queue.join(replica);
   }
 
   /** A replica is lost: the others take over its sequences, and it is loaded again. */
   private lose(place: Place, replica: Replica, loss: SchedulerLoss): void {
-    const behind = this.behind!;
-    behind.lose(replica, loss);
+    this.queue.lose(replica, loss);
     const { message } = loss.error;
     place.losses++;
     place.state = "lost";
     place.reason = message;
     // The last one stays, because its error answers later requests.
-    if (behind.failed !== undefined) return void this.revival.close();
+    if (this.queue.failed !== undefined) return void this.revival.close();
     place.replica = undefined;
     const status = replica.status();
     this.past = sumOf([this.past, countedBy(status)]);
@@ -211,10 +196,4 @@ export class Replicas {
       `The replica on ${place.name} cannot be loaded again, which is tried once more later: ${failed.message}`,
     );
   }
-}
-
-function isSeveral(
-  loaded: PlacedModel | readonly PlacedReplica[],
-): loaded is readonly PlacedReplica[] {
-  return Array.isArray(loaded);
 }

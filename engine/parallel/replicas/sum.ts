@@ -1,6 +1,6 @@
 import { type DiskKvBlocksStatus, noCounts } from "../../scheduler/mod.ts";
 import type { KvBlockStore, KvBlockStoreStatus } from "../../scheduler/disk/cache/mod.ts";
-import type { ReplicaStatus } from "./replica.ts";
+import type { ReplicaStatus } from "../../replica.ts";
 
 /** What is so at present, and goes with a replica; all else has been counted, and stays. */
 const PRESENT = {

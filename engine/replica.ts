@@ -1,22 +1,18 @@
-import { DeviceQueue, type DeviceState, highestOf } from "../../device/mod.ts";
-import { Evaluations, type GuardedObserver } from "../../generation/mod.ts";
-import {
-  createHostCache,
-  EngineCard,
-  type EngineStatus,
-  type PlacedModel,
-} from "../../loading/mod.ts";
-import { createPacer, type Pacer } from "../../power/mod.ts";
+import { DeviceQueue, type DeviceState, highestOf } from "./device/mod.ts";
+import { Evaluations, type GuardedObserver } from "./generation/mod.ts";
+import { createHostCache, EngineCard, type EngineStatus, type PlacedModel } from "./loading/mod.ts";
+import { createPacer, type Pacer } from "./power/mod.ts";
 import {
   DiskKvBlocks,
   KvBlockManager,
   RowTimes,
   Scheduler,
   type SchedulerOptions,
+  type Sequence,
   SlotManager,
-} from "../../scheduler/mod.ts";
-import type { ServingOptions } from "../../engine_options.ts";
-import { M40Error } from "../../errors.ts";
+} from "./scheduler/mod.ts";
+import type { ServingOptions } from "./engine_options.ts";
+import { M40Error } from "./errors.ts";
 
 /** Host memory that KV blocks pass through on their way from disk and to it. */
 const FETCH_BYTES = 128 * 2 ** 20;
@@ -85,6 +81,7 @@ export class Replica {
   private createScheduler(): Scheduler {
     const { queue, observed, pacer, placed, serving } = this;
     const { plan, cards: [{ device }] } = placed;
+    const gpus = this.cards.filter(({ device }) => device.backend !== "cpu");
     return new Scheduler(placed.scheduled, this.kvBlockManager, {
       ...this.options,
       maxRunning: plan.limits.n_sequences,
@@ -104,9 +101,8 @@ export class Replica {
       withDevice: (work) => queue.share(work),
       rest: pacer && ((stepMs, idleMs) => pacer.rest(stepMs, idleMs)),
       onStep: (report) => {
-        const { promptTokens, decodeTokens, inRun } = report;
-        if (decodeTokens > 0 && promptTokens === 0) {
-          for (const card of this.cards) card.noteDecodeStep(inRun ?? false);
+        if (report.decodeTokens > 0 && report.promptTokens === 0) {
+          for (const card of gpus) card.noteDecodeStep(report.inRun ?? false);
         }
         observed.notify("step", report);
       },
@@ -186,6 +182,16 @@ export class Replica {
   /** The memory, temperature, power and clocks of its cards. */
   deviceStates(): Promise<DeviceState[]> {
     return Promise.all(this.cards.map((card) => card.state()));
+  }
+
+  /** The sequences that run and wait. */
+  sequences(): readonly { readonly sequence: Sequence; readonly device?: string }[] {
+    return this.scheduler.sequences().map((sequence) => ({ sequence }));
+  }
+
+  /** Resolves when nothing runs or waits. */
+  idle(): Promise<void> {
+    return this.scheduler.idle();
   }
 
   /** Nothing is asked of its cards any more; evaluations end. */
