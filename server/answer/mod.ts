@@ -4,7 +4,7 @@
  * @module
  */
 export { type Answer, loadModel, modelFields, ModelRequest } from "./answer.ts";
-export { begun } from "./begun.ts";
+export { begun, settled } from "./begun.ts";
 export { chatFormat, conversationRequest } from "./conversation.ts";
 export { dimensionsField, embed, MAX_TEXTS } from "./embeddings.ts";
 export { GenerateBody, Generated, GeneratedPiece, generateRoute } from "./generate.ts";

@@ -1,6 +1,9 @@
 // Streams while there is no event: their head, their comments, their readers.
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { type Piece, piecesOf } from "../../server/http/mod.ts";
+import { createApp } from "../../server/mod.ts";
 import {
+  MODEL,
   NO_END,
   RawClient,
   rawPost,
@@ -60,4 +63,41 @@ Deno.test("what is refused is refused before the head of a stream, with its own 
   await readError(await post({ ...ENDLESS, stream: true, prompt: Array(70_000).fill(5) }), 400);
   await readError(await post({ ...ENDLESS, stream: true, temperature: 900 }), 400);
   await readError(await post({ ...ENDLESS, stream: true, model: "gpt-4" }), 404);
+});
+
+const TOKENS = 24;
+const MESSAGES = [{ role: "user", content: "Hello" }];
+/** A streamed answer of so many tokens, in every dialect. */
+const STREAMS: Readonly<Record<string, object>> = {
+  "/v1/chat/completions": { messages: MESSAGES, max_tokens: TOKENS, ...NO_END },
+  "/v1/completions": { prompt: "Hello", max_tokens: TOKENS, ...NO_END },
+  "/v1/generate": { prompt: "Hello", max_tokens: TOKENS, ...NO_END },
+  "/v1/responses": { input: "Hello", max_output_tokens: TOKENS, ...NO_END },
+  "/v1/messages": { messages: MESSAGES, max_tokens: TOKENS, ...NO_END },
+  "/api/chat": { messages: MESSAGES, options: { num_predict: TOKENS, ...NO_END } },
+  "/completion": { prompt: "Hello", n_predict: TOKENS, ...NO_END },
+};
+
+Deno.test("tokens that are there together leave together, in every dialect", async (t) => {
+  await using server = await startServer({
+    engine: { chatTemplate: "{{ messages[0].content }}" },
+  });
+  const { engine } = server;
+  const app = createApp({ engine, modelName: MODEL });
+  for (const [path, body] of Object.entries(STREAMS)) {
+    await t.step(path, async () => {
+      const response = await app.request(path, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "anthropic-version": "2023-06-01" },
+        body: JSON.stringify({ ...body, stream: true }),
+      });
+      assertEquals(response.status, 200);
+      // All that there is to read is there before the reader begins.
+      await engine.idle();
+      const pieces = piecesOf(response.body as ReadableStream<Piece>);
+      const writes: number[] = [];
+      for (let next; (next = await pieces.next()) !== undefined;) writes.push(next.length);
+      assert(Math.max(...writes) > TOKENS / 2, `pieces of each write: ${writes}`);
+    });
+  }
 });
