@@ -14,7 +14,9 @@ import {
 const deviceProcesses = () => childrenOf().filter(lives);
 
 Deno.test("eight clients that ask for three models in turn get each model's own answer, none is lost, and one model is in memory", async () => {
-  const seconds = Number(Deno.env.get("M40_SWAP_SECONDS") ?? 2);
+  // In six requests a client comes back to each model, which others have replaced meanwhile.
+  const requests = 6;
+  const seconds = Number(Deno.env.get("M40_SWAP_SECONDS") ?? 0);
   await using server = await startModels({ engine: { deviceProcess: true } });
   const expected = new Map<string, string>();
   for (const model of MODELS) expected.set(model, await textOf(server, model));
@@ -32,7 +34,7 @@ Deno.test("eight clients that ask for three models in turn get each model's own 
   let answers = 0;
   const memory: number[] = [];
   const clients = Array.from({ length: 8 }, async (_, client) => {
-    for (let i = client; performance.now() < end; i++) {
+    for (let i = client; i < client + requests || performance.now() < end; i++) {
       const model = MODELS[i % MODELS.length];
       if (i % 2 === 0) {
         assertEquals(await soon(model, textOf(server, model)), expected.get(model));
@@ -48,7 +50,7 @@ Deno.test("eight clients that ask for three models in turn get each model's own 
   });
   await Promise.all(clients);
   console.log(JSON.stringify({ seconds, answers, loads, mebibytes: memory.at(-1)! / 2 ** 20 }));
-  assert(answers >= 16 && loads >= MODELS.length, `${answers} answers, ${loads} loads`);
+  assert(loads >= MODELS.length, `${answers} answers, ${loads} loads`);
   assert(loads < answers, "the models replace each other for every request");
   assertEquals(most, 1);
   assertEquals((await (await server.get("/health")).json()).waiting, 0);
@@ -167,30 +169,20 @@ Deno.test("clients leave, load, unload and kill meanwhile: every answer that com
       seen[`${verb}s`]++;
     }
   };
-  const end = performance.now() + 3000;
-  let kills = 0;
+  let [actions, kills] = [0, 0];
   const clients = Array.from({ length: 6 }, async () => {
-    while (performance.now() < end) await soon("an action", act());
-  });
-  const killer = (async () => {
-    // Twice, so that no model fails too often to be loaded again.
-    for (let at = 300; kills < 2 && performance.now() < end; at += 20) {
-      await new Promise((resolve) => setTimeout(resolve, at));
-      at = 0;
-      // Whatever it does, being loaded included.
+    while (actions < 60 || kills < 2 || seen.whole === 0 || seen.left === 0) {
+      await soon("an action", act());
+      actions++;
+      // Twice, so that no model fails too often to be loaded again; whatever it does, being loaded included.
       const [pid] = deviceProcesses();
-      if (pid === undefined) continue;
+      if (pid === undefined || kills === 2 || actions < 20 * (kills + 1)) continue;
       Deno.kill(pid, "SIGKILL");
       kills++;
-      at = 700;
     }
-  })();
-  await Promise.all([...clients, killer]);
+  });
+  await Promise.all(clients);
   console.log(JSON.stringify({ ...seen, kills }));
-  const { whole, left } = seen;
-  for (const [what, count] of Object.entries({ whole, left, kills })) {
-    assert(count > 0, `no ${what}`);
-  }
   await server.manager.idle();
   assertEquals(server.manager.waiting(), 0);
   for (const model of MODELS) assertEquals(await textOf(server, model), expected.get(model));
