@@ -39,8 +39,13 @@ export interface DeviceRun {
 
 /**
  * Called for each step of a run with its outputs' results, in their order; with nothing for a sequence that had ended.
+ *
+ * @param isOver Whether the run is over already.
  */
-export type TakeRunStep = (outputs: readonly (StepOutput | undefined)[]) => void;
+export type TakeRunStep = (
+  outputs: readonly (StepOutput | undefined)[],
+  isOver?: boolean,
+) => void;
 
 /** Whether a run can have these end tokens: there is room for so many. */
 export function fitsRun(rows: readonly RunLimits[]): boolean {
@@ -155,7 +160,7 @@ export class ProgramRuns {
       do {
         check(await symbols.m40_run_wait(handle, error), error);
         this.takeSteps(wanted, take);
-      } while (Atomics.load(this.words, OVER) === 0);
+      } while (!this.isOver);
     } finally {
       // Its samples before the failure count.
       this.takeSteps(wanted, take);
@@ -179,8 +184,12 @@ export class ProgramRuns {
       }
       // The device may write others in their places.
       Atomics.store(words, READ, words[READ] + wanted.length | 0);
-      take(outputs);
+      take(outputs, this.isOver);
     }
+  }
+
+  private get isOver(): boolean {
+    return Atomics.load(this.words, OVER) !== 0;
   }
 
   /** Where entry `index` of the unread ones starts, in words, where it is complete. */

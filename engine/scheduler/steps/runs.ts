@@ -99,12 +99,13 @@ export class Runs {
       endTokens: sequence.endTokens,
       later: states?.laterOf(sequence),
     }));
-    const run = this.current = device.run!(turns, steps, limits, (outputs) => {
+    const run = this.current = device.run!(turns, steps, limits, (outputs, isOver) => {
       let rows = 0;
       for (const output of outputs) if (output !== undefined) rows++;
       if (rows > 0) step.unreported.push(rows);
       outcomes.take(turns, outputs);
-      outcomes.deliver();
+      // The last samples are delivered when the device has its next step.
+      if (!isOver) outcomes.deliver();
       for (const turn of turns) {
         turn.position++;
         // They are fewer from the next step on.
