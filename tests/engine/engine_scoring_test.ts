@@ -7,7 +7,7 @@ import {
   limitSteps,
   POISON,
   promptOf,
-  until,
+  sleep,
   withEngine,
   withPoison,
 } from "../fixtures/engine_fixture.ts";
@@ -79,17 +79,23 @@ Deno.test("a text of one token has nothing to score; none and unknown ones are r
 Deno.test("a scoring ends early: cancelled, by its signal, or at its deadline", async () => {
   await withEngine({ parallel: 1 }, async (engine) => {
     limitSteps(engine, 1);
+    // However fast the machine is, a text takes longer than a deadline of a millisecond.
+    const device = engine["idlest"].scheduler["device"];
+    const compute = device.step.bind(device);
+    device.step = (...step) => sleep(1).then(() => compute(...step));
     const tokens = promptOf(120);
     const options = { topLogprobs: 0 };
-    const begun = () => until("it is scored", () => engine.slots()[0]?.generatedTokens > 0);
+    /** Resolves when a step is over; more of the text is being scored then. */
+    const step = () => new Promise<void>((resolve) => engine.observer = { step: () => resolve() });
     const cancelled = engine.score(tokens, options);
-    await begun();
+    await step();
+    assertEquals(engine.slots()[0].generatedTokens > 0, true);
     cancelled.cancel();
     assertEquals(await codeOf(cancelled.result), "cancelled");
     const controller = new AbortController();
     const { signal } = controller;
     const aborted = engine.score(tokens, { ...options, signal });
-    await begun();
+    await step();
     controller.abort();
     assertEquals(await codeOf(aborted.result), "cancelled");
     assertEquals(await codeOf(engine.score(tokens, { ...options, signal }).result), "cancelled");

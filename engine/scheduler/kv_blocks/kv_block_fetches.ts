@@ -231,7 +231,7 @@ export class KvBlockFetches {
       await mover.restoreSlots(Uint32Array.of(slot), stateMemory!);
       kvBlockManager.keepState(prefix, slot, false);
     } finally {
-      kvBlockManager.slots!.release(slot);
+      kvBlockManager.slots!.release([slot]);
     }
   }
 

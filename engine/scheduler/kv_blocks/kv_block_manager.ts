@@ -1,6 +1,6 @@
-import { Holds } from "./holds.ts";
 import { type KvBlockGroup, KvBlockLayout, NO_KV_BLOCK } from "./kv_block_layout.ts";
 import { type Prefix, PrefixTree, ROOT_PREFIX } from "./prefix_tree.ts";
+import { References } from "./references.ts";
 import type { SlotManager } from "./slot_manager.ts";
 
 /**
@@ -28,19 +28,12 @@ export interface CachedPrefix {
  * all blocks before them. A later prompt with the same prefix shares them instead of computing them. Unreferenced
  * blocks keep their contents until they are needed; the least recently used one is evicted first.
  */
-export class KvBlockManager {
+export class KvBlockManager extends References {
   readonly layout: KvBlockLayout;
-  /** KV blocks that steps use which are not over, where a device has several lanes: see {@link StepHolds}. */
-  readonly holds: Holds;
-  /** Called when KV blocks were released: a waiting sequence may find room. */
-  onRelease?: () => void;
   /** Called when a KV block was published, the last of a prefix, of a group. */
   onPublish?: (prefix: Prefix, group: number) => void;
   /** Called when a state is kept that a prompt or an answer ends with. */
   onKeepState?: (prefix: Prefix) => void;
-  private readonly references: Uint32Array;
-  /** KV blocks that hold nothing. */
-  private readonly empty: number[];
   /** Published KV blocks without references, least recently used first. */
   private readonly idle = new Map<number, true>();
   private readonly tree: PrefixTree;
@@ -60,11 +53,9 @@ export class KvBlockManager {
     groups?: readonly KvBlockGroup[],
     readonly slots?: SlotManager,
   ) {
+    super(kvBlocks);
     this.layout = new KvBlockLayout(kvBlockTokens, groups);
     this.tree = new PrefixTree(this.layout.groups.length);
-    this.references = new Uint32Array(kvBlocks);
-    this.holds = new Holds(kvBlocks);
-    this.empty = Array.from({ length: kvBlocks }, (_, i) => kvBlocks - 1 - i);
   }
 
   /** How many KV blocks can be had: empty ones, and those that are kept only in case they are useful. */
@@ -162,33 +153,6 @@ export class KvBlockManager {
     return kvBlocks;
   }
 
-  /** A reference more to each KV block. */
-  share(kvBlocks: readonly number[]): void {
-    for (const kvBlock of kvBlocks) {
-      this.references[kvBlock]++;
-      this.idle.delete(kvBlock);
-      this.holds.takeBack(kvBlock);
-    }
-  }
-
-  /** A reference less to each KV block. */
-  release(kvBlocks: readonly number[]): void {
-    if (kvBlocks.length === 0) return;
-    // Later KV blocks first, so that the end of a prefix is evicted before its start.
-    for (const kvBlock of kvBlocks.toReversed()) {
-      if (--this.references[kvBlock] > 0) continue;
-      if (this.holds.steps === 0 || !this.holds.giveUp(kvBlock)) this.lay(kvBlock);
-    }
-    this.onRelease?.();
-  }
-
-  /** A step is over that KV blocks were held for: those that were given up meanwhile can be had. */
-  endHold(kvBlocks: readonly number[]): void {
-    const free = this.holds.remove(kvBlocks);
-    for (const kvBlock of free.reverse()) this.lay(kvBlock);
-    if (free.length > 0) this.onRelease?.();
-  }
-
   /** Whether a KV block may be written to: it has one reference and is not published. */
   isWritable(kvBlock: number): boolean {
     return this.references[kvBlock] === 1 && !this.published.has(kvBlock);
@@ -239,8 +203,11 @@ export class KvBlockManager {
     return true;
   }
 
-  /** Makes an unreferenced KV block available. */
-  private lay(kvBlock: number): void {
+  protected override use(kvBlock: number): void {
+    this.idle.delete(kvBlock);
+  }
+
+  protected override lay(kvBlock: number): void {
     if (this.published.has(kvBlock)) this.idle.set(kvBlock, true);
     else this.empty.push(kvBlock);
   }

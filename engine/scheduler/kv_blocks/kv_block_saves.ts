@@ -169,11 +169,11 @@ export class KvBlockSaves {
     const { slot } = candidate.prefix;
     if (slot === undefined) this.missed++;
     if (slot === undefined || store.has(keys.stateNameOf(candidate.prefix))) return NOTHING;
-    slots!.share(slot);
+    slots!.share([slot]);
     try {
       await mover.saveSlots(Uint32Array.of(slot), stateMemory!);
     } finally {
-      slots!.release(slot);
+      slots!.release([slot]);
     }
     return { candidates: [candidate], parts: [stateMemory!] };
   }

@@ -67,6 +67,6 @@ export class OwnSlot {
 
   /** Gives it back. */
   release(): void {
-    this.slots.release(this.slot);
+    this.slots.release([this.slot]);
   }
 }

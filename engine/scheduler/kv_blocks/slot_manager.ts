@@ -1,4 +1,4 @@
-import { Holds } from "./holds.ts";
+import { References } from "./references.ts";
 
 /** A kept state. */
 export interface KeptState {
@@ -15,14 +15,7 @@ export interface KeptState {
  * Unreferenced states are kept until their slots are needed. The least recently used one is evicted first, and those
  * inside prompts before all others.
  */
-export class SlotManager {
-  /** Slots that steps use which are not over, where a device has several lanes: see {@link StepHolds}. */
-  readonly holds: Holds;
-  /** Called when a slot was released: a waiting sequence may take it. */
-  onRelease?: () => void;
-  private readonly references: Uint32Array;
-  /** Slots that hold nothing. */
-  private readonly empty: number[];
+export class SlotManager extends References {
   private readonly kept = new Map<number, KeptState>();
   /** Slots of kept states without references, least recently used first; the second set: those inside prompts. */
   private readonly idle = new Set<number>();
@@ -30,9 +23,7 @@ export class SlotManager {
 
   /** @param slots How many there are. */
   constructor(readonly slots: number) {
-    this.references = new Uint32Array(slots);
-    this.holds = new Holds(slots);
-    this.empty = Array.from({ length: slots }, (_, i) => slots - 1 - i);
+    super(slots);
   }
 
   /** How many slots can be had: empty ones, and those that are kept only in case they are useful. */
@@ -58,30 +49,9 @@ export class SlotManager {
     return slot;
   }
 
-  /** A reference more. */
-  share(slot: number): void {
-    this.references[slot]++;
-    this.idle.delete(slot);
-    this.idlePassing.delete(slot);
-    this.holds.takeBack(slot);
-  }
-
-  /** A reference less. */
-  release(slot: number): void {
-    if (--this.references[slot] === 0 && !this.holds.giveUp(slot)) this.lay(slot);
-    this.onRelease?.();
-  }
-
-  /** A step is over that slots were held for: those that were given up meanwhile can be had. */
-  endHold(slots: readonly number[]): void {
-    const free = this.holds.remove(slots);
-    for (const slot of free) this.lay(slot);
-    if (free.length > 0) this.onRelease?.();
-  }
-
   /** Whether a slot may be written to: it has one reference, no step reads it, and its state is not kept. */
   isWritable(slot: number): boolean {
-    return this.references[slot] === 1 && !this.kept.has(slot) && !this.holds.has(slot);
+    return this.references[slot] === 1 && !this.kept.has(slot) && this.users[slot] === 0;
   }
 
   /** Makes a slot writable where its one holder would only have to let go of what is kept; whether it is. */
@@ -116,8 +86,12 @@ export class SlotManager {
     state.onForget();
   }
 
-  /** Makes an unreferenced slot available. */
-  private lay(slot: number): void {
+  protected override use(slot: number): void {
+    this.idle.delete(slot);
+    this.idlePassing.delete(slot);
+  }
+
+  protected override lay(slot: number): void {
     const state = this.kept.get(slot);
     if (state === undefined) this.empty.push(slot);
     else (state.passing ? this.idlePassing : this.idle).add(slot);

@@ -10,7 +10,7 @@ const TOKENS = Array.from({ length: 41 }, (_, i) => i);
 function keep(slots: SlotManager, gone: number[], passing = false): number {
   const slot = slots.allocate()!;
   assertEquals(slots.keep(slot, { passing, onForget: () => gone.push(slot) }), true);
-  slots.release(slot);
+  slots.release([slot]);
   return slot;
 }
 
@@ -18,15 +18,15 @@ Deno.test("a state that others go on from, or that is kept, is not written", () 
   const slots = new SlotManager(2);
   const slot = slots.allocate()!;
   assertEquals(slots.isWritable(slot), true);
-  slots.share(slot);
+  slots.share([slot]);
   assertEquals([slots.isWritable(slot), slots.makeWritable(slot)], [false, false]);
-  slots.release(slot);
+  slots.release([slot]);
   const gone: number[] = [];
   assertEquals(slots.keep(slot, { passing: false, onForget: () => gone.push(slot) }), true);
   assertEquals(slots.isWritable(slot), false);
   // Its one holder may do without.
   assertEquals([slots.makeWritable(slot), gone], [true, [slot]]);
-  slots.release(slot);
+  slots.release([slot]);
   assertEquals([slots.free, slots.idleSlots], [2, 0]);
 });
 
@@ -37,19 +37,19 @@ Deno.test("kept states go when their slots are needed: inside prompts first, the
   const second = keep(slots, gone);
   const passing = keep(slots, gone, true);
   // A sequence starts from the first, and is done.
-  slots.share(first);
-  slots.release(first);
+  slots.share([first]);
+  slots.release([first]);
   const taken = [slots.allocate(), slots.allocate()];
   assertEquals(gone, [passing]);
   taken.push(slots.allocate());
   assertEquals(gone, [passing, second]);
-  slots.share(first);
+  slots.share([first]);
   assertEquals(slots.allocate(), undefined);
-  slots.release(first);
+  slots.release([first]);
   taken.push(slots.allocate());
   assertEquals(gone, [passing, second, first]);
   assertEquals(slots.free, 0);
-  for (const slot of taken) slots.release(slot!);
+  for (const slot of taken) slots.release([slot!]);
   assertEquals(slots.free, 4);
 });
 
@@ -61,7 +61,7 @@ Deno.test("a state inside a prompt is not kept where one at a prompt's end would
   const state = { passing: true, onForget: () => gone.push(own) };
   const other = slots.allocate()!;
   assertEquals(slots.keep(own, state), false);
-  slots.release(other);
+  slots.release([other]);
   assertEquals(slots.keep(own, state), true);
   assertEquals(gone, []);
 });
@@ -70,10 +70,10 @@ Deno.test("a referenced state that is let go stays kept", () => {
   const slots = new SlotManager(1);
   const gone: number[] = [];
   const slot = keep(slots, gone);
-  slots.share(slot);
+  slots.share([slot]);
   slots.letGo(slot);
   assertEquals(gone, []);
-  slots.release(slot);
+  slots.release([slot]);
   slots.letGo(slot);
   assertEquals([gone, slots.free, slots.idleSlots], [[slot], 1, 0]);
 });
@@ -98,7 +98,7 @@ Deno.test("a prompt takes over KV blocks up to the last one after which there is
     const slot = slots.allocate()!;
     assertEquals(kvBlockManager.keepState(prefixes[length - 1], slot, false), true);
     assertEquals(kvBlockManager.keepState(prefixes[length - 1], slot, false), false);
-    slots.release(slot);
+    slots.release([slot]);
   }
   assertEquals(kvBlockManager.match(TOKENS).length, 7);
   assertEquals(kvBlockManager.match(TOKENS.slice(0, 28)).length, 3);

@@ -28,7 +28,7 @@ export class States {
 
   /** Whether steps still use released slots, which become free when these steps end. */
   get comes(): boolean {
-    return this.slots.holds.coming > 0;
+    return this.slots.comingFree > 0;
   }
 
   /**
@@ -46,7 +46,7 @@ export class States {
   /** A sequence goes on from the state in a slot, where there is one. */
   takeOver(sequence: Sequence, slot: number | undefined): void {
     sequence.slot = slot;
-    if (slot !== undefined) this.slots.share(slot);
+    if (slot !== undefined) this.slots.share([slot]);
   }
 
   /**
@@ -93,7 +93,7 @@ export class States {
   endRun(sequence: Sequence): void {
     const { laterSlot } = sequence;
     sequence.laterSlot = undefined;
-    if (laterSlot !== undefined) this.slots.release(laterSlot);
+    if (laterSlot !== undefined) this.slots.release([laterSlot]);
   }
 
   /** Tokens from those that are computed to the next KV block border, at least one. */
@@ -108,7 +108,7 @@ export class States {
     if (nextSlot !== undefined) {
       sequence.slot = nextSlot;
       sequence.nextSlot = undefined;
-      if (slot !== undefined) this.slots.release(slot);
+      if (slot !== undefined) this.slots.release([slot]);
     }
     this.keep(sequence);
     if (
@@ -121,7 +121,7 @@ export class States {
     }
     if (sequence.leads && sequence.computed === sequence.prompt.length - 1) {
       sequence.startSlot = sequence.slot!;
-      this.slots.share(sequence.startSlot);
+      this.slots.share([sequence.startSlot]);
     }
   }
 
@@ -129,7 +129,7 @@ export class States {
   dropStart(sequence: Sequence): void {
     const { startSlot } = sequence;
     sequence.startSlot = undefined;
-    if (startSlot !== undefined) this.slots.release(startSlot);
+    if (startSlot !== undefined) this.slots.release([startSlot]);
   }
 
   /** A step has computed guesses that were wrong: the state is that before it, and its tokens come again. */
@@ -143,8 +143,8 @@ export class States {
     this.endRun(sequence);
     const { slot, nextSlot } = sequence;
     sequence.slot = sequence.nextSlot = undefined;
-    if (slot !== undefined) this.slots.release(slot);
-    if (nextSlot !== undefined) this.slots.release(nextSlot);
+    if (slot !== undefined) this.slots.release([slot]);
+    if (nextSlot !== undefined) this.slots.release([nextSlot]);
   }
 
   /** A sequence's state goes to host memory; whether there was room for it. */

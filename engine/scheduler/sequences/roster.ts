@@ -229,8 +229,8 @@ export class Roster {
       }
       // A sequence preempted during a step frees its KV blocks when the step ends. No other is preempted
       // before.
-      const { freeKvBlocks, holds } = this.kvBlockManager;
-      if (holds.coming > 0 && needed <= freeKvBlocks + holds.coming) return false;
+      const { freeKvBlocks, comingFree } = this.kvBlockManager;
+      if (comingFree > 0 && needed <= freeKvBlocks + comingFree) return false;
       if (!this.makeRoom(sequence)) return false;
       fresh = this.kvBlockManager.allocate(needed);
     }

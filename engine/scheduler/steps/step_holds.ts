@@ -31,8 +31,8 @@ export class StepHolds {
       const { from = NONE, to = NONE } = states ?? {};
       return [from, to, sequence.laterSlot ?? NONE].filter((slot) => slot !== NONE);
     });
-    kvBlockManager.holds.add(this.kvBlocks);
-    kvBlockManager.slots?.holds.add(this.slots);
+    kvBlockManager.hold(this.kvBlocks);
+    kvBlockManager.slots?.hold(this.slots);
   }
 
   /** The step is over. */
