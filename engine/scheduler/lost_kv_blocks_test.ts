@@ -88,15 +88,15 @@ Deno.test("slots are moved among the KV blocks, in the order of what was decided
   const mover = new Mover();
   const moves = new KvBlockMoves(mover);
   const [a, b] = [sequenceOf(1, 0), sequenceOf(1, 1)];
-  moves.saveSlot(a, 3, new Uint8Array(1));
+  moves.save(a, [3], new Uint8Array(1), "slots");
   moves.save(a, [3], new Uint8Array(1));
-  moves.restoreSlot(b, 3, new Uint8Array(1));
+  moves.restore(b, [3], new Uint8Array(1), "slots");
   assertEquals([...(await moves.run()).sequences], []);
   assertEquals(mover.done.splice(0), ["save slot 3", "save 3", "restore slot 3"]);
   mover.failing.add("restore");
-  moves.restoreSlot(b, 2, new Uint8Array(1));
+  moves.restore(b, [2], new Uint8Array(1), "slots");
   moves.copy(a, [2], [1]);
-  moves.saveSlot(b, 2, new Uint8Array(1));
+  moves.save(b, [2], new Uint8Array(1), "slots");
   const lost = await moves.run();
   assertEquals([[...lost.sequences], [...lost.kvBlocks]], [[b], []]);
   // KV block 2 is none of slot 2's concern.

@@ -22,15 +22,17 @@ export interface SlotMover {
   restoreSlots(slots: KvBlocks, memory: Bytes): Promise<void>;
 }
 
+/** What is moved. */
+type Moved = "kvBlocks" | "slots";
+
 interface Move {
+  readonly of: Moved;
   /** The owners of these KV blocks. */
   readonly sequences: Sequence[];
   readonly reads: number[];
   readonly writes: number[];
   /** Where it goes to or comes from; absent: from KV block to KV block. */
   readonly host?: { readonly memory: Bytes; readonly save: boolean };
-  /** Whether slots are moved, not KV blocks. */
-  readonly slots?: true;
 }
 
 /** What was lost when KV blocks or slots could not be moved. */
@@ -59,7 +61,12 @@ export class KvBlockMoves {
       !from.some((kvBlock) => last.writes.includes(kvBlock)) &&
       !to.some((kvBlock) => last.writes.includes(kvBlock) || last.reads.includes(kvBlock));
     if (!independent) {
-      this.planned.push({ sequences: [sequence], reads: [...from], writes: [...to] });
+      this.planned.push({
+        sequences: [sequence],
+        of: "kvBlocks",
+        reads: [...from],
+        writes: [...to],
+      });
       return;
     }
     last.sequences.push(sequence);
@@ -67,28 +74,21 @@ export class KvBlockMoves {
     last.writes.push(...to);
   }
 
-  /** A sequence's KV blocks are to be saved in host memory. */
-  save(sequence: Sequence, kvBlocks: readonly number[], memory: Bytes): void {
+  /** A sequence's KV blocks, or its slot, are to be saved in host memory. */
+  save(sequence: Sequence, those: readonly number[], memory: Bytes, of: Moved = "kvBlocks"): void {
     const host = { memory, save: true };
-    this.planned.push({ sequences: [sequence], reads: [...kvBlocks], writes: [], host });
+    this.planned.push({ sequences: [sequence], of, reads: [...those], writes: [], host });
   }
 
-  /** A sequence's KV blocks are to come back from host memory. */
-  restore(sequence: Sequence, kvBlocks: readonly number[], memory: Bytes): void {
+  /** A sequence's KV blocks, or its slot, are to come back from host memory. */
+  restore(
+    sequence: Sequence,
+    those: readonly number[],
+    memory: Bytes,
+    of: Moved = "kvBlocks",
+  ): void {
     const host = { memory, save: false };
-    this.planned.push({ sequences: [sequence], reads: [], writes: [...kvBlocks], host });
-  }
-
-  /** A sequence's state is to be saved in host memory. */
-  saveSlot(sequence: Sequence, slot: number, memory: Bytes): void {
-    const host = { memory, save: true };
-    this.planned.push({ sequences: [sequence], reads: [slot], writes: [], host, slots: true });
-  }
-
-  /** A sequence's state is to come back from host memory. */
-  restoreSlot(sequence: Sequence, slot: number, memory: Bytes): void {
-    const host = { memory, save: false };
-    this.planned.push({ sequences: [sequence], reads: [], writes: [slot], host, slots: true });
+    this.planned.push({ sequences: [sequence], of, reads: [], writes: [...those], host });
   }
 
   /**
@@ -99,11 +99,10 @@ export class KvBlockMoves {
    */
   async run(): Promise<LostKvBlocks> {
     const sequences = new Set<Sequence>();
-    const kvBlocks = new Set<number>();
-    const slots = new Set<number>();
+    const spoiled = { kvBlocks: new Set<number>(), slots: new Set<number>() };
     for (const move of this.planned.splice(0)) {
-      const spoiled = move.slots ? slots : kvBlocks;
-      let lost = move.reads.some((one) => spoiled.has(one));
+      const known = spoiled[move.of];
+      let lost = move.reads.some((one) => known.has(one));
       try {
         if (!lost) await this.move(move);
       } catch (error) {
@@ -112,18 +111,18 @@ export class KvBlockMoves {
       }
       if (lost) move.sequences.forEach((sequence) => sequences.add(sequence));
       for (const one of move.writes) {
-        if (lost) spoiled.add(one);
-        else spoiled.delete(one);
+        if (lost) known.add(one);
+        else known.delete(one);
       }
     }
-    return { sequences, kvBlocks };
+    return { sequences, kvBlocks: spoiled.kvBlocks };
   }
 
-  private async move({ reads, writes, host, slots }: Move): Promise<void> {
+  private async move({ of, reads, writes, host }: Move): Promise<void> {
     const { mover } = this;
     const [from, to] = [Uint32Array.from(reads), Uint32Array.from(writes)];
     if (host === undefined) await mover.copyKvBlocks(from, to);
-    else if (slots) {
+    else if (of === "slots") {
       await (host.save ? mover.saveSlots(from, host.memory) : mover.restoreSlots(to, host.memory));
     } else if (host.save) await mover.saveKvBlocks(from, host.memory);
     else await mover.restoreKvBlocks(to, host.memory);

@@ -1,4 +1,4 @@
-import { NONE, type RunLimits, type StepSequence } from "../../device/mod.ts";
+import type { RunLimits } from "../../device/mod.ts";
 import type { HostKvBlocks } from "./host_kv_blocks.ts";
 import type { KvBlockManager } from "./kv_block_manager.ts";
 import type { KvBlockMoves } from "./kv_block_moves.ts";
@@ -153,14 +153,19 @@ export class States {
     if (slot === undefined) return false;
     sequence.savedState = this.host?.allocate(1);
     if (sequence.savedState === undefined) return false;
-    this.moves.saveSlot(sequence, slot, this.host!.bytesOf(sequence.savedState));
+    this.moves.save(sequence, [slot], this.host!.bytesOf(sequence.savedState), "slots");
     return true;
   }
 
   /** It comes back; there is a slot for it. */
   bringBack(sequence: Sequence): void {
     sequence.slot = this.slots.allocate()!;
-    this.moves.restoreSlot(sequence, sequence.slot, this.host!.bytesOf(sequence.savedState!));
+    this.moves.restore(
+      sequence,
+      [sequence.slot],
+      this.host!.bytesOf(sequence.savedState!),
+      "slots",
+    );
     this.dropSaved(sequence);
   }
 
@@ -199,10 +204,4 @@ export class States {
     if (sequence.answered?.slot !== undefined) this.slots.letGo(sequence.answered.slot);
     sequence.answered = prefix;
   }
-}
-
-/** The slots of a sequence's next step; undefined where it has none. */
-export function stepStates({ slot, nextSlot }: Sequence): StepSequence["states"] {
-  const to = nextSlot ?? slot;
-  return to === undefined ? undefined : { from: slot ?? NONE, to };
 }

@@ -1,6 +1,5 @@
-import type { OutputStatus, StepSampling, StepSequence } from "../../device/mod.ts";
+import { NONE, type OutputStatus, type StepSampling, type StepSequence } from "../../device/mod.ts";
 import { M40Error } from "../../errors.ts";
-import { stepStates } from "../kv_blocks/states.ts";
 import type { Sequence } from "../sequences/sequence.ts";
 
 /** One sequence's part in a step, as the device takes it: its rows, all of one kind, and what they give. */
@@ -59,9 +58,8 @@ export function endTurn({ sequence, count }: Turn): void {
 /** Adds to a turn what follows from the steps before and from the memory reserved: its slots, and how it is sampled. */
 export function completeTurn(turn: Turn): void {
   const { sequence, guesses, outputs } = turn;
-  if (sequence.slot !== undefined || sequence.nextSlot !== undefined) {
-    turn.states = stepStates(sequence);
-  }
+  const { slot, nextSlot = slot } = sequence;
+  if (nextSlot !== undefined) turn.states = { from: slot ?? NONE, to: nextSlot };
   if (sequence.hidden !== undefined) return;
   for (let i = 0; i < outputs.length; i++) {
     outputs[i].sampling = sequence.sampler.next(i === 0 ? NO_TOKENS : guesses.slice(0, i));
