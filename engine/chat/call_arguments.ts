@@ -1,6 +1,4 @@
 import { isJsonObject, type JsonLimits, parseWhole } from "../json/mod.ts";
-import type { Turns } from "../turns.ts";
-import type { ChatMessage, ToolCall } from "./conversation.ts";
 
 /** The key by which arguments that are no JSON object are shown to a template that wants an object. */
 const UNREADABLE = "invalid_json";
@@ -37,42 +35,4 @@ export function callArguments(text: string): CallArguments {
 
 function unreadable(text: string): CallArguments {
   return { value: { [UNREADABLE]: text }, readable: false };
-}
-
-/**
- * Messages without the calls that were cut: whose arguments are no JSON object, and that no result answers before the
- * assistant speaks again. Clients keep such a call, and send it with every request from there on.
- *
- * @param turns Others have theirs before the arguments of a call are read: they may be long.
- */
-export async function withoutCutCalls(
-  messages: readonly ChatMessage[],
-  turns: Pick<Turns, "next">,
-): Promise<readonly ChatMessage[]> {
-  let calls = 0;
-  for (const { toolCalls } of messages) calls += toolCalls?.length ?? 0;
-  if (calls === 0) return messages;
-  let answered = new Set<string | undefined>();
-  const kept: ChatMessage[] = [];
-  for (const message of messages.toReversed()) {
-    const { role, toolCalls, toolCallId, ...rest } = message;
-    if (role === "tool") answered.add(toolCallId);
-    const results = answered;
-    if (role === "assistant") answered = new Set();
-    if (role !== "assistant" || toolCalls === undefined) {
-      kept.push(message);
-      continue;
-    }
-    const whole: ToolCall[] = [];
-    for (const call of toolCalls) {
-      if (!results.has(call.id)) {
-        await turns.next();
-        if (!callArguments(call.arguments).readable) continue;
-      }
-      whole.push(call);
-    }
-    if (whole.length === toolCalls.length) kept.push(message);
-    else kept.push(whole.length === 0 ? { role, ...rest } : { role, ...rest, toolCalls: whole });
-  }
-  return kept.toReversed();
 }

@@ -1,12 +1,13 @@
 import { M40Error, PromptTooLong } from "../errors.ts";
 import { type EncodeOptions, LongestToken, type Tokenizer } from "../tokenizer/mod.ts";
-import { withoutCutCalls } from "./call_arguments.ts";
-import { checkRequest } from "./check_request.ts";
+import { checkRequest, withoutCutCalls } from "./check_request.ts";
 import type { ChatPrompt } from "./chat_prompt.ts";
 import type { ChatMessage, ChatRequest } from "./conversation.ts";
+import { HarmonyReasoning } from "./harmony_reasoning.ts";
 import { Protection, tokenStarts } from "./protection.ts";
-import { formatOf } from "./output_formats.ts";
+import type { OutputFormat } from "./reasoning.ts";
 import type { Rendered, RenderMessage } from "./render_job.ts";
+import { startAfter, TaggedReasoning } from "./tagged_reasoning.ts";
 import type { TemplateFile } from "./template_file.ts";
 import { TemplateRenderer } from "./template_renderer.ts";
 import { likelyFormats, TOOL_FORMATS } from "./tools/formats.ts";
@@ -227,6 +228,27 @@ function startOf(
     const at = other < 0 ? given.length : other;
     return [...own, ...given.slice(0, at), ...more, ...given.slice(at)];
   };
+}
+
+/**
+ * How the output after a prompt separates reasoning from content.
+ *
+ * @param prompt It and what it was made with; `unfinished` is the message that it ends with, if that goes on.
+ */
+export function formatOf(
+  tokenizer: Tokenizer,
+  prompt: {
+    readonly template: string;
+    readonly text: string;
+    readonly tokens: readonly number[];
+    readonly unfinished?: ChatMessage;
+  },
+): OutputFormat {
+  const harmony = prompt.template.includes("<|channel|>")
+    ? HarmonyReasoning.of(tokenizer, prompt.tokens)
+    : undefined;
+  return harmony ??
+    new TaggedReasoning(tokenizer, startAfter(prompt.text, prompt.unfinished));
 }
 
 /** What the answer may call, as the template has shown it. */

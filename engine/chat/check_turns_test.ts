@@ -1,8 +1,7 @@
 // Long conversations are checked with turns for others between: at every call, and at every tool.
 import { assertEquals, assertRejects } from "@std/assert";
 import { M40Error } from "../errors.ts";
-import { withoutCutCalls } from "./call_arguments.ts";
-import { checkRequest } from "./check_request.ts";
+import { checkRequest, withoutCutCalls } from "./check_request.ts";
 import type { ChatMessage } from "./conversation.ts";
 
 /** Counts how often others may have their turn. */

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { ChatMessage } from "./conversation.ts";
-import { formatOf } from "./output_formats.ts";
+import { formatOf } from "./chat_format.ts";
 import type { OutputFormat } from "./reasoning.ts";
 import { REASONING_TAGS } from "./tagged_reasoning.ts";
 import { loadTokenizer } from "../tokenizer/load.ts";

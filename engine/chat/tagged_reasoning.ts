@@ -1,6 +1,8 @@
 import type { ContentTrack } from "../grammar/mod.ts";
 import type { Steering } from "../sampling/mod.ts";
 import type { Tokenizer } from "../tokenizer/mod.ts";
+import { textOf } from "./arrange_messages.ts";
+import type { ChatMessage } from "./conversation.ts";
 import { encodeWithin } from "./encode_within.ts";
 import {
   InlineReader,
@@ -37,6 +39,24 @@ const LONGEST_CLOSE = Math.max(...REASONING_TAGS.map(({ close }) => close.length
 
 /** How an output goes on from its prompt: not started, in the reasoning between these tags, or in its content. */
 export type TaggedStart = "start" | "content" | ReasoningTags;
+
+/**
+ * How an output goes on from its prompt.
+ *
+ * @param unfinished The message that the prompt ends with, if that goes on.
+ */
+export function startAfter(prompt: string, unfinished?: ChatMessage): TaggedStart {
+  const end = prompt.trimEnd();
+  for (const tags of REASONING_TAGS) {
+    if (end.endsWith(tags.open)) return tags;
+    // A template that does without reasoning gives the model an empty one.
+    if (end.endsWith(tags.close)) return "content";
+  }
+  const said = unfinished === undefined ? "" : textOf(unfinished.content).trimStart();
+  if (said === "") return "start";
+  const open = REASONING_TAGS.find((tags) => said.startsWith(tags.open));
+  return open !== undefined && !said.includes(open.close) ? open : "content";
+}
 
 /**
  * Reasoning between tags at the start of the output, or from its first token on where the prompt has

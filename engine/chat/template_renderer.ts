@@ -1,7 +1,7 @@
 import { M40Error } from "../errors.ts";
 import { LoopRenderer } from "./loop_renderer.ts";
-import type { Rendered, RenderJob } from "./render_job.ts";
-import { renderedOf, TEMPLATE_WORKER, TemplateThread } from "./template_thread.ts";
+import type { Rendered, RenderJob, RenderReply } from "./render_job.ts";
+import { TEMPLATE_WORKER, TemplateThread, tookTooMuch } from "./template_thread.ts";
 
 interface Waiting {
   readonly job: RenderJob;
@@ -30,9 +30,9 @@ export class TemplateRenderer {
    * @throws {M40Error} "invalid_request" where the template fails or takes too much, "cancelled" where the signal or
    * {@link close} ends it, "internal" where no thread is available.
    */
-  render(job: RenderJob, signal?: AbortSignal): Promise<Rendered> {
-    if (this.closed) return Promise.reject(closedError());
-    if (signal?.aborted) return Promise.reject(abortError());
+  async render(job: RenderJob, signal?: AbortSignal): Promise<Rendered> {
+    if (this.closed) throw closedError();
+    if (signal?.aborted) throw abortError();
     const made = this.loop.render(job);
     if (made !== undefined) return renderedOf(made);
     const { promise, resolve, reject } = Promise.withResolvers<Rendered>();
@@ -46,7 +46,7 @@ export class TemplateRenderer {
     signal?.addEventListener("abort", abort);
     this.waiting.push(one);
     this.work ??= this.workOff();
-    return promise.finally(() => signal?.removeEventListener("abort", abort));
+    return await promise.finally(() => signal?.removeEventListener("abort", abort));
   }
 
   /** Ends the thread; what is rendered or waits is cancelled. */
@@ -83,7 +83,8 @@ export class TemplateRenderer {
   ): Promise<void> {
     try {
       const wantsProgram = this.loop.wants(job.template);
-      const rendered = await thread.run(wantsProgram ? { ...job, wantsProgram } : job);
+      const made = await thread.run(wantsProgram ? { ...job, wantsProgram } : job);
+      const rendered = renderedOf(made);
       if (rendered.program !== undefined) this.loop.learn(job.template, rendered.program);
       resolve(rendered);
     } catch (error) {
@@ -94,6 +95,35 @@ export class TemplateRenderer {
     // The next one comes when this one is gone, so that the memory of two is never held.
     await thread.end();
   }
+}
+
+/**
+ * What a template gave.
+ *
+ * @throws {M40Error} "invalid_request" where it did not render.
+ */
+function renderedOf(reply: RenderReply): Rendered {
+  if ("text" in reply) return reply;
+  throw failureOf(reply);
+}
+
+/** What a template that did not render is answered with. */
+function failureOf({ kind, message, param }: Exclude<RenderReply, Rendered>): M40Error {
+  if (kind === "limit") return tookTooMuch(message);
+  if (kind === "lost") {
+    return new M40Error(
+      "invalid_request",
+      `the chat template leaves out what ${message} says, wherever it is put. Leave it out, or choose another ` +
+        "template (--chat-template).",
+      param ?? "messages",
+    );
+  }
+  const what = kind === "refusal" ? "refuses" : "failed on";
+  return new M40Error(
+    "invalid_request",
+    `the chat template ${what} this conversation: ${message}`,
+    "messages",
+  );
 }
 
 function closedError(): M40Error {

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import { M40Error } from "../errors.ts";
 import { WorkClock } from "./jinja/work_clock.ts";
 import { postedJob } from "./posted_job.ts";
-import type { Rendered, RenderJob, RenderReply } from "./render_job.ts";
+import type { RenderJob, RenderReply } from "./render_job.ts";
 
 /** Milliseconds of a processor that one rendering may take. The thread itself gives up earlier where it can. */
 const TIME_LIMIT_MS = 1000;
@@ -76,14 +76,14 @@ export class TemplateThread {
   /**
    * What a job gives.
    *
-   * @throws {M40Error} "invalid_request" where the template fails or takes too much; "internal" where
+   * @throws {M40Error} "invalid_request" where the template takes so much that the thread is lost; "internal" where
    * the thread fails, "cancelled" where it is ended meanwhile.
    */
-  async run(job: RenderJob): Promise<Rendered> {
+  async run(job: RenderJob): Promise<RenderReply> {
     if (this.reason !== undefined) throw this.reason;
     this.worker.postMessage(postedJob(job));
     const late = () => tookTooMuch(`took more than ${TIME_LIMIT_MS} ms`);
-    return renderedOf(await this.next(TIME_LIMIT_MS, CLOCK_LIMIT_MS, late) as RenderReply);
+    return await this.next(TIME_LIMIT_MS, CLOCK_LIMIT_MS, late) as RenderReply;
   }
 
   /** Ends the thread, whatever it does. Resolves when it is gone, and its memory with it. */
@@ -125,37 +125,8 @@ export class TemplateThread {
   }
 }
 
-/**
- * What a template gave.
- *
- * @throws {M40Error} "invalid_request" where it did not render.
- */
-// deno-lint-ignore require-await
-export async function renderedOf(reply: RenderReply): Promise<Rendered> {
-  if ("text" in reply) return reply;
-  throw failureOf(reply);
-}
-
-/** What a template that did not render is answered with. */
-function failureOf({ kind, message, param }: Exclude<RenderReply, Rendered>): M40Error {
-  if (kind === "limit") return tookTooMuch(message);
-  if (kind === "lost") {
-    return new M40Error(
-      "invalid_request",
-      `the chat template leaves out what ${message} says, wherever it is put. Leave it out, or choose another ` +
-        "template (--chat-template).",
-      param ?? "messages",
-    );
-  }
-  const what = kind === "refusal" ? "refuses" : "failed on";
-  return new M40Error(
-    "invalid_request",
-    `the chat template ${what} this conversation: ${message}`,
-    "messages",
-  );
-}
-
-function tookTooMuch(what: string): M40Error {
+/** A template has taken more than it may. */
+export function tookTooMuch(what: string): M40Error {
   return new M40Error(
     "invalid_request",
     `the chat template ${what} and was ended. Send less, or choose another template ` +

@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { formatOf } from "../chat/output_formats.ts";
+import { formatOf } from "../chat/chat_format.ts";
 import { Constraints } from "./constraints.ts";
 import type { Steering } from "../sampling/steering.ts";
 import { loadTokenizer } from "../tokenizer/load.ts";

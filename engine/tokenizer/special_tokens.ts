@@ -22,8 +22,8 @@ interface LengthGroup {
 /** The texts of special tokens as a tree of code units. */
 interface Node {
   readonly next: Map<number, Node>;
-  /** Whether a token ends here. */
-  isToken: boolean;
+  /** The token that ends here. */
+  token?: SpecialToken;
   /** Whether one does that is looked for on demand only. */
   isOnDemand: boolean;
 }
@@ -75,16 +75,17 @@ export class SpecialTokens {
       const group = groups.getOrInsert(bytes, { byText: new Map(), lengths: new Map() });
       const unit = text.charCodeAt(0);
       const onDemand = type !== TOKEN_TYPE.userDefined;
-      addText(this.#root, text, onDemand);
-      this.#firstUnits[unit] |= onDemand ? 2 : 1;
-      group.lengths.getOrInsert(unit, new Set()).add(text.length);
-      group.byText.getOrInsert(text, {
+      const token = {
         id,
         text,
         always: type === TOKEN_TYPE.userDefined,
         stripsBefore: spaces.before(text),
         stripsAfter: spaces.after(text),
-      });
+      };
+      addToken(this.#root, token, onDemand);
+      this.#firstUnits[unit] |= onDemand ? 2 : 1;
+      group.lengths.getOrInsert(unit, new Set()).add(text.length);
+      group.byText.getOrInsert(text, token);
     }
     this.#groups = [...groups].sort(([a], [b]) => b - a).map(([, group]) => group);
   }
@@ -95,10 +96,35 @@ export class SpecialTokens {
    * @param mark What {@link protect} was called with, if it was.
    */
   split(text: string, parseSpecial: boolean, mark?: string): (string | number)[] {
+    const apart = parseSpecial ? this.#splitApart(text, mark) : undefined;
+    if (apart !== undefined) return apart;
     const parts: (string | number)[] = [];
     let from = 0;
     for (const { token, start, end } of this.#find(text, parseSpecial, mark)) {
       if (start > from) parts.push(text.substring(from, start));
+      parts.push(token.id);
+      from = end;
+    }
+    if (from < text.length) parts.push(text.substring(from));
+    return parts;
+  }
+
+  /**
+   * The same of a text whose special tokens are surely those that one finds from left to right, as in most: none of them
+   * stands within another one, takes white space along or is protected; else undefined.
+   */
+  #splitApart(text: string, mark?: string): (string | number)[] | undefined {
+    const parts: (string | number)[] = [];
+    let from = 0;
+    let end = 0;
+    for (let at = 0; at < text.length; at++) {
+      if (this.#firstUnits[text.charCodeAt(at)] === 0) continue;
+      const token = longestToken(this.#root, text, at);
+      if (token === undefined) continue;
+      if (at < end || token.stripsBefore || token.stripsAfter) return undefined;
+      end = at + token.text.length;
+      if (mark && isProtected(token, text, end, mark)) return undefined;
+      if (at > from) parts.push(text.substring(from, at));
       parts.push(token.id);
       from = end;
     }
@@ -130,18 +156,18 @@ export class SpecialTokens {
     const looked = parseSpecial ? 3 : 1;
     for (let at = 0; at < text.length; at++) {
       if ((this.#firstUnits[text.charCodeAt(at)] & looked) === 0) continue;
-      const length = longestToken(this.#root, text, at);
-      if (length === 0) continue;
+      const token = longestToken(this.#root, text, at);
+      if (token === undefined) continue;
       starts.push(at);
       longest ??= new Int32Array(text.length);
-      longest[at] = length;
+      longest[at] = token.text.length;
     }
     if (longest === undefined) return [];
     const taken = new Uint8Array(text.length);
     const found: Match[] = [];
     for (const group of this.#groups) {
       const candidates = findCandidates(text, starts, longest, group, parseSpecial)
-        .filter((match) => !mark || !isProtected(match, text, mark));
+        .filter(({ token, end }) => !mark || !isProtected(token, text, end, mark));
       candidates.sort((a, b) => a.token.id - b.token.id || a.start - b.start);
       let took = false;
       for (const match of candidates) {
@@ -167,10 +193,11 @@ function checkLength(id: number, text: string): void {
 }
 
 function newNode(): Node {
-  return { next: new Map(), isToken: false, isOnDemand: false };
+  return { next: new Map(), isOnDemand: false };
 }
 
-function addText(root: Node, text: string, onDemand: boolean): void {
+function addToken(root: Node, token: SpecialToken, onDemand: boolean): void {
+  const { text } = token;
   let node = root;
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
@@ -178,7 +205,7 @@ function addText(root: Node, text: string, onDemand: boolean): void {
     if (next === undefined) node.next.set(unit, next = newNode());
     node = next;
   }
-  node.isToken = true;
+  node.token ??= token;
   node.isOnDemand ||= onDemand;
 }
 
@@ -193,7 +220,7 @@ function shortestOnDemand(root: Node, text: string, at: number): number {
 }
 
 /** Whether a token of one character, which has no inside, is protected by two marks behind it. */
-function isProtected({ token, end }: Match, text: string, mark: string): boolean {
+function isProtected(token: SpecialToken, text: string, end: number, mark: string): boolean {
   return !token.always && text.startsWith(mark + mark, end);
 }
 
@@ -211,12 +238,12 @@ function codePointLength(text: string, at: number): number {
   return text.codePointAt(at)! > 0xffff ? 2 : 1;
 }
 
-/** The length in code units of the longest token that stands at a place; 0 where there is none. */
-function longestToken(root: Node, text: string, at: number): number {
-  let longest = 0;
+/** The longest token that stands at a place. */
+function longestToken(root: Node, text: string, at: number): SpecialToken | undefined {
+  let longest: SpecialToken | undefined;
   let node = root.next.get(text.charCodeAt(at));
   for (let length = 1; node !== undefined; length++) {
-    if (node.isToken) longest = length;
+    if (node.token !== undefined) longest = node.token;
     node = node.next.get(text.charCodeAt(at + length));
   }
   return longest;

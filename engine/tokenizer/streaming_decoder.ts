@@ -1,11 +1,11 @@
-/** What a {@link StreamingDecoder} needs to know of a vocabulary. */
-export interface TokenBytes {
-  /** The bytes that a token shows as. */
-  tokenBytes(token: number): Uint8Array;
-  /** Whether text after the token starts again, with a space prefix of its own. */
-  startsText(token: number): boolean;
-  /** Whether the space in front of text that starts is taken away. */
-  readonly dropSpacePrefix: boolean;
+/** What a {@link StreamingDecoder} needs to know of a token. */
+export interface ShownToken {
+  /** The bytes that it shows as. */
+  readonly bytes: Uint8Array;
+  /** The same as text, where all of them are ASCII. */
+  readonly ascii?: string;
+  /** Whether text after it starts again, with a space prefix of its own. */
+  readonly startsText: boolean;
 }
 
 const SPACE = 0x20;
@@ -19,15 +19,21 @@ const SPACE = 0x20;
  * `decode()` gives for all the tokens.
  */
 export class StreamingDecoder {
-  readonly #tokens: TokenBytes;
+  readonly #shown: (token: number) => ShownToken;
+  readonly #dropSpacePrefix: boolean;
   /** Made when the first token comes that is not plain ASCII. */
   #utf8?: TextDecoder;
   #atStart = true;
   /** Whether the decoder may hold bytes of a character that is not complete. */
   #mayHold = false;
 
-  constructor(tokens: TokenBytes) {
-    this.#tokens = tokens;
+  /**
+   * @param shown What a token is.
+   * @param dropSpacePrefix Whether the space in front of text that starts is taken away.
+   */
+  constructor(shown: (token: number) => ShownToken, dropSpacePrefix: boolean) {
+    this.#shown = shown;
+    this.#dropSpacePrefix = dropSpacePrefix;
   }
 
   /**
@@ -36,20 +42,18 @@ export class StreamingDecoder {
    * @throws {M40Error} `invalid_request` for an id that is not in the vocabulary.
    */
   push(token: number): string {
-    let bytes = this.#tokens.tokenBytes(token);
-    if (this.#tokens.startsText(token)) {
+    const { bytes: all, ascii, startsText } = this.#shown(token);
+    let from = 0;
+    if (startsText) {
       this.#atStart = true;
-    } else if (bytes.length > 0) {
-      if (this.#atStart && this.#tokens.dropSpacePrefix && bytes[0] === SPACE) {
-        bytes = bytes.subarray(1);
-      }
+    } else if (all.length > 0) {
+      if (this.#atStart && this.#dropSpacePrefix && all[0] === SPACE) from = 1;
       this.#atStart = false;
     }
+    // Most tokens by far are plain ASCII; for those TextDecoder, which leaves JavaScript, is slow.
+    if (ascii !== undefined && !this.#mayHold) return from === 0 ? ascii : ascii.slice(from);
+    const bytes = all.subarray(from);
     if (bytes.length === 0) return "";
-    if (!this.#mayHold) {
-      const text = asciiText(bytes);
-      if (text !== undefined) return text;
-    }
     // After a byte of ASCII nothing can be incomplete.
     this.#mayHold = bytes[bytes.length - 1] >= 0x80;
     this.#utf8 ??= new TextDecoder("utf-8", { ignoreBOM: true });
@@ -68,14 +72,4 @@ export class StreamingDecoder {
     this.#mayHold = false;
     return this.#utf8!.decode();
   }
-}
-
-/** Most tokens by far are plain ASCII; for those `TextDecoder`, which leaves JavaScript, is slow. */
-function asciiText(bytes: Uint8Array): string | undefined {
-  let text = "";
-  for (let i = 0; i < bytes.length; i++) {
-    if (bytes[i] >= 0x80) return undefined;
-    text += String.fromCharCode(bytes[i]);
-  }
-  return text;
 }

@@ -1,7 +1,7 @@
 import { M40Error } from "../errors.ts";
 import { spaceRule } from "./space_rule.ts";
 import { SpecialTokens } from "./special_tokens.ts";
-import { StreamingDecoder } from "./streaming_decoder.ts";
+import { type ShownToken, StreamingDecoder } from "./streaming_decoder.ts";
 import type { DecodeOptions, EncodeOptions, FimTokens, Tokenizer } from "./tokenizer.ts";
 import { bytesToText } from "./utf8.ts";
 import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
@@ -50,6 +50,8 @@ export interface TokenRoles {
 }
 
 const NO_BYTES = new Uint8Array(0);
+/** Bytes that a token may have whose text is kept. */
+const MOST_ASCII = 1024;
 
 /** A tokenizer over any {@link TokenModel}: special tokens, BOS and EOS, decoding. */
 export class VocabularyTokenizer implements Tokenizer {
@@ -67,6 +69,8 @@ export class VocabularyTokenizer implements Tokenizer {
   readonly #model: TokenModel;
   readonly #specialTokens: SpecialTokens;
   readonly #bytes: Uint8Array[];
+  /** By token, those that were decoded. */
+  readonly #shownTokens: ShownToken[];
   /** Made on first use. */
   #ids?: Map<string, number>;
 
@@ -82,6 +86,7 @@ export class VocabularyTokenizer implements Tokenizer {
     this.#model = model;
     this.vocabSize = vocabulary.size;
     this.#bytes = new Array(vocabulary.size);
+    this.#shownTokens = new Array(vocabulary.size);
     this.bos = vocabulary.bos;
     this.eos = vocabulary.eos;
     this.endTokens = roles.endTokens;
@@ -125,15 +130,26 @@ export class VocabularyTokenizer implements Tokenizer {
   }
 
   decoder({ skipSpecial = true, continuing = false }: DecodeOptions = {}): StreamingDecoder {
-    return new StreamingDecoder({
-      tokenBytes: (token) =>
-        this.#isHidden(token) && !skipSpecial
-          ? new TextEncoder().encode(this.tokenText(token))
-          : this.tokenBytes(token),
-      // Where encoding adds a space, decoding takes it away: the two rules are one another's inverse.
-      startsText: (token) => this.#startsText(token),
-      dropSpacePrefix: this.#model.addSpacePrefix && !continuing,
-    });
+    const shown = skipSpecial ? this.#shown : this.#shownWithSpecial;
+    // Where encoding adds a space, decoding takes it away: the two rules are one another's inverse.
+    return new StreamingDecoder(shown, this.#model.addSpacePrefix && !continuing);
+  }
+
+  readonly #shown = (token: number): ShownToken =>
+    this.#shownTokens[token] ??= this.#asShown(token, this.tokenBytes(token));
+
+  readonly #shownWithSpecial = (token: number): ShownToken =>
+    this.#isHidden(token)
+      ? this.#asShown(token, new TextEncoder().encode(this.tokenText(token)))
+      : this.#shown(token);
+
+  #asShown(token: number, bytes: Uint8Array): ShownToken {
+    const isAscii = bytes.length <= MOST_ASCII && bytes.every((byte) => byte < 0x80);
+    return {
+      bytes,
+      ascii: isAscii ? String.fromCharCode(...bytes) : undefined,
+      startsText: this.#startsText(token),
+    };
   }
 
   tokenBytes(token: number): Uint8Array {
