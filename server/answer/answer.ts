@@ -5,13 +5,14 @@
  * @module
  */
 import type { Context } from "hono";
-import type { GenerateRequest } from "../../engine/mod.ts";
+import type { ChatFormat, ChatRequest, GenerateRequest } from "../../engine/mod.ts";
 import { M40Error } from "../../engine/errors.ts";
 import { KEEP_ALIVE_WANTED, parseKeepAlive } from "../../engine/manager/mod.ts";
 import type { ServedModel } from "../models/mod.ts";
 import { markPrefix, read, string } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import type { StreamShape } from "../dialect.ts";
+import { HttpError } from "../errors.ts";
 import { begun, settled } from "./begun.ts";
 import { eventStream, type StreamItem } from "./sse.ts";
 
@@ -107,6 +108,33 @@ export class ModelRequest {
   }
 
   /**
+   * What a conversation asks of the engine: its prompt, how the answer is read, and when it ends.
+   *
+   * @param budget Tokens of reasoning at most, as the client wants it: -1 is no limit; undefined: what the
+   * server was started with.
+   * @throws {HttpError | M40Error} "no_chat_template"; "invalid_request" where the template refuses the conversation or
+   * fails, "timeout" when the request's deadline passes meanwhile.
+   */
+  async conversation(
+    model: ServedModel,
+    chat: ChatRequest,
+    budget: number | undefined,
+  ): Promise<GenerateRequest & { prompt: readonly number[] }> {
+    const { ends, server } = this;
+    const writer = chatFormat(model);
+    const { tokens, format, tools } = await this.within((signal) => writer.prompt(chat, signal));
+    const most = budget ?? server.reasoningBudget ?? -1;
+    return {
+      ...ends,
+      prompt: tokens,
+      format,
+      tools,
+      reasoning: server.reasoning,
+      reasoningBudget: most < 0 ? undefined : most,
+    };
+  }
+
+  /**
    * Does what the client's leaving ends, and the deadline too.
    *
    * @param state What the request was at when the deadline passes.
@@ -180,6 +208,22 @@ export class ModelRequest {
     this.left = true;
     for (const one of this.answer?.work ?? []) one.cancel();
   }
+}
+
+/**
+ * The model's way to write down conversations.
+ *
+ * @throws {HttpError} 400 `no_chat_template` for a model that has none.
+ */
+export function chatFormat({ engine, name }: ServedModel): ChatFormat {
+  if (engine.chat !== undefined) return engine.chat;
+  throw new HttpError(
+    400,
+    "no_chat_template",
+    `The model "${name}" has no chat template, so it cannot take a conversation. Start the server with ` +
+      "--chat-template NAME (a built-in one) or FILE, or send a prompt to /v1/completions.",
+    { param: "model" },
+  );
 }
 
 /** The events of an answer that has not begun, and comments until then. */

@@ -3,14 +3,12 @@
  *
  * @module
  */
-export { type Answer, loadModel, modelFields, ModelRequest } from "./answer.ts";
+export { type Answer, chatFormat, loadModel, modelFields, ModelRequest } from "./answer.ts";
 export { begun, settled } from "./begun.ts";
-export { chatFormat, conversationRequest } from "./conversation.ts";
 export { dimensionsField, embed, MAX_TEXTS } from "./embeddings.ts";
 export { GenerateBody, Generated, GeneratedPiece, generateRoute } from "./generate.ts";
 export { chunksTogether } from "./generations.ts";
 export { listAsJson, longAnswer, objectAsJson, textAsJson, vectorsAsJson } from "./long_answer.ts";
 export { eventStream, SSE } from "./sse.ts";
-export { Timings, timingsOf } from "./timings.ts";
 export { tokenName, wholeText } from "./token_names.ts";
-export { Usage, usageOf } from "./usage.ts";
+export { Timings, timingsOf, Usage, usageOf } from "./usage.ts";

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import type { z } from "zod";
 import type { ChatRequest, Constraint } from "../../engine/mod.ts";
-import { conversationRequest, ModelRequest } from "../answer/mod.ts";
+import { ModelRequest } from "../answer/mod.ts";
 import { engineRequest, parseBody, readJson } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { route } from "../route.ts";
@@ -31,7 +31,7 @@ export function messagesRoutes(app: Hono<ServerEnv>, server: ServerContext): voi
       const chat = chatRequest(body);
       const request = new ModelRequest(c, server, body);
       using model = await request.lease();
-      const { prompt } = await conversationRequest(request, model, chat, undefined);
+      const { prompt } = await request.conversation(model, chat, undefined);
       return c.json({ input_tokens: prompt.length } satisfies TokenCount);
     },
   });
@@ -46,7 +46,7 @@ async function messageAnswer(
   const model = await request.lease();
   const ready = await model.engine.ready({
     ...engineRequest({ ...body, stop: body.stop_sequences }),
-    ...await conversationRequest(request, model, chat, reasoningBudget(body)),
+    ...await request.conversation(model, chat, reasoningBudget(body)),
     constraint,
     maxTokens: body.max_tokens,
   });

@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import type { ChatMessage, ChatRequest } from "../../engine/mod.ts";
 import { readAnyType } from "../access/mod.ts";
-import { conversationRequest, ModelRequest } from "../answer/mod.ts";
+import { ModelRequest } from "../answer/mod.ts";
 import { arrayOf, notShown, parseBody, string, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { unsupported } from "../errors.ts";
@@ -115,7 +115,7 @@ async function chatAnswer(
   const at = { arrived, served: performance.now() };
   const ready = await model.engine.ready({
     ...optionsRequest(body),
-    ...await conversationRequest(request, model, chat, thinkingBudget(body.think)),
+    ...await request.conversation(model, chat, thinkingBudget(body.think)),
   });
   return new TextAnswer(model, model.engine.generate(ready), body, said, at);
 }

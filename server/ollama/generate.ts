@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import type { ChatMessage, GenerateRequest } from "../../engine/mod.ts";
 import { readAnyType } from "../access/mod.ts";
-import { conversationRequest, ModelRequest } from "../answer/mod.ts";
+import { ModelRequest } from "../answer/mod.ts";
 import type { ServedModel } from "../models/mod.ts";
 import {
   boolean,
@@ -137,5 +137,5 @@ async function requestOf(
   ];
   const chat = { messages, ...thinking(think) };
   const budget = thinkingBudget(think);
-  return { ...common, ...await conversationRequest(request, model, chat, budget) };
+  return { ...common, ...await request.conversation(model, chat, budget) };
 }

@@ -1,7 +1,7 @@
 import type { Context, Hono } from "hono";
 import type { GenerateRequest } from "../../engine/mod.ts";
 import { readAnyType } from "../access/mod.ts";
-import { conversationRequest, ModelRequest } from "../answer/mod.ts";
+import { ModelRequest } from "../answer/mod.ts";
 import { describe, engineRequest, parseBody, readJson, tokenLimit } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError, unsupported } from "../errors.ts";
@@ -49,7 +49,7 @@ async function chatAnswer(
   const { engine } = model;
   const ready = await engine.ready({
     ...engineRequest(body),
-    ...await conversationRequest(request, model, chatRequest(body), thinkingOf(body).budget),
+    ...await request.conversation(model, chatRequest(body), thinkingOf(body).budget),
     maxTokens: tokenLimit(body.max_completion_tokens ?? body.max_tokens ?? body.n_predict),
     topLogprobs: body.logprobs ? body.top_logprobs ?? 0 : undefined,
   });

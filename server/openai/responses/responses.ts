@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import type { ChatRequest, Constraint } from "../../../engine/mod.ts";
-import { conversationRequest, ModelRequest } from "../../answer/mod.ts";
+import { ModelRequest } from "../../answer/mod.ts";
 import type { ServedModel } from "../../models/mod.ts";
 import {
   effortBudget,
@@ -163,10 +163,10 @@ function conversationOfBody(
   body: ConversationFields,
   chat: ChatRequest,
   wanted?: number,
-): ReturnType<typeof conversationRequest> {
+): ReturnType<ModelRequest["conversation"]> {
   const budget = body.reasoning_budget ??
     effortBudget(body.reasoning?.effort, body.chat_template_kwargs);
-  const ask = (chat: ChatRequest) => conversationRequest(request, model, chat, budget);
+  const ask = (chat: ChatRequest) => request.conversation(model, chat, budget);
   if (body.truncation !== "auto") return ask(chat);
   return truncatedPrompt(chat, ask, model.engine.contextTokens, wanted);
 }
