@@ -1,3 +1,4 @@
+import { abortable } from "@std/async/abortable";
 import { Client } from "@modelcontextprotocol/sdk/client";
 // @ts-types="@modelcontextprotocol/sdk/client/sse"
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
@@ -17,7 +18,7 @@ import { FAREWELL_MS, MOST_MESSAGE_BYTES } from "./limits.ts";
 import { ExactResults } from "./message.ts";
 import { ProgramTransport } from "./program_transport.ts";
 import { reasonOf } from "./reason.ts";
-import { within } from "./within.ts";
+import { within } from "../engine/within.ts";
 
 /** Events of a connection while it lasts. */
 export interface ConnectionEvents {
@@ -84,27 +85,15 @@ export class Connection {
     });
     client.setNotificationHandler(ToolListChangedNotificationSchema, () => events.toolsChanged());
     const connection = new Connection(client, transport);
-    const aborted = Promise.withResolvers<never>();
-    aborted.promise.catch(() => {});
-    const abort = () =>
-      aborted.reject(
-        signal.reason?.name === "TimeoutError"
-          ? new M40Error("timeout", "it did not answer in time")
-          : signal.reason,
-      );
-    if (signal.aborted) abort();
-    else signal.addEventListener("abort", abort, { once: true });
     try {
       // The time of the SDK's own limit is that of the signal.
-      const greeting = client.connect(transport, { timeout: 2 ** 31 - 1 });
-      greeting.catch(() => {});
-      await Promise.race([greeting, aborted.promise]);
+      await abortable(client.connect(transport, { timeout: 2 ** 31 - 1 }), signal);
       return connection;
     } catch (error) {
       await connection.close();
-      throw error;
-    } finally {
-      signal.removeEventListener("abort", abort);
+      throw error === signal.reason && signal.reason?.name === "TimeoutError"
+        ? new M40Error("timeout", "it did not answer in time")
+        : error;
     }
   }
 

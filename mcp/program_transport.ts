@@ -8,7 +8,7 @@ import type { ProgramServer } from "./config.ts";
 import { MOST_MESSAGE_BYTES } from "./limits.ts";
 import { readMessage } from "./message.ts";
 import { MessageLines } from "./message_lines.ts";
-import { within } from "./within.ts";
+import { within } from "../engine/within.ts";
 
 /** Variables of this program's environment that a server gets: the user, and where programs are. */
 const INHERITED = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR"];

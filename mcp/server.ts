@@ -1,3 +1,4 @@
+import { abortable } from "@std/async/abortable";
 import { z } from "zod";
 import { M40Error } from "../engine/errors.ts";
 import type { ServerConfig } from "./config.ts";
@@ -6,7 +7,6 @@ import { MOST_REASON, MOST_RESULT } from "./limits.ts";
 import { reasonOf } from "./reason.ts";
 import { readResult, type ToolResult } from "./result.ts";
 import { clipped, type ListedTool, listTools } from "./tool_list.ts";
-import { whileWaiting } from "./within.ts";
 
 /** How a server does. */
 export interface ServerState {
@@ -198,7 +198,7 @@ export class McpServer {
       // All waiting callers may have left when it fails.
       this.#opening.catch(() => {});
     }
-    return signal === undefined ? this.#opening : whileWaiting(signal, this.#opening);
+    return signal === undefined ? this.#opening : abortable(this.#opening, signal);
   }
 
   async #open(givesUp?: AbortSignal): Promise<Connection> {

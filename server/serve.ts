@@ -1,7 +1,9 @@
+import { delay } from "@std/async/delay";
 import type { Hono } from "hono";
 import type { ServerEnv } from "./context.ts";
 import { Drain } from "./drain.ts";
 import { defaultLimits, type HttpLimits, HttpServer, listen } from "./http/mod.ts";
+import { within } from "../engine/within.ts";
 
 /** Where a server listens and how it ends. */
 export interface ServeOptions {
@@ -60,7 +62,7 @@ export function serve(app: Hono<ServerEnv>, options: ServeOptions): Listening {
 
   const stop = async () => {
     drain.begin(drainMs, noticeMs);
-    await sleep(noticeMs);
+    if (noticeMs > 0) await delay(noticeMs);
     if (idle !== undefined) await within(drainMs, idle());
     await within(drain.millisecondsLeft, server.close());
     await end();
@@ -90,17 +92,4 @@ export function serve(app: Hono<ServerEnv>, options: ServeOptions): Listening {
  */
 export function assertListenable(hostname: string, port: number, option?: string): void {
   listen(hostname, port, option).close();
-}
-
-function sleep(milliseconds: number): Promise<void> {
-  if (milliseconds === 0) return Promise.resolve();
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}
-
-/** Waits for a promise, but no longer than this. */
-async function within(milliseconds: number, promise: Promise<void>): Promise<void> {
-  let timer: number | undefined;
-  const timeout = new Promise<void>((resolve) => timer = setTimeout(resolve, milliseconds));
-  await Promise.race([promise, timeout]);
-  clearTimeout(timer);
 }

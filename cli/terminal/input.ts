@@ -1,3 +1,4 @@
+import { delay } from "@std/async/delay";
 import { M40Error } from "../../engine/errors.ts";
 import { systemReason } from "../../engine/system_error.ts";
 
@@ -32,7 +33,7 @@ export async function readInput(into: Uint8Array): Promise<number | null> {
       if (!(error instanceof Deno.errors.WouldBlock)) {
         throw new M40Error("io", `standard input cannot be read: ${systemReason(error)}`);
       }
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      await delay(PAUSE_MS);
     }
   }
 }

@@ -1,3 +1,4 @@
+import { delay } from "@std/async/delay";
 import { collectGarbage } from "./garbage.ts";
 
 /** What is used of glibc. */
@@ -92,7 +93,7 @@ export class MemoryGiver {
    * tenth of a millisecond per MiB that is returned.
    */
   async give(): Promise<void> {
-    await Promise.race([collectGarbage(), pause(COLLECTING_MS)]);
+    await Promise.race([collectGarbage(), delay(COLLECTING_MS, { persistent: false })]);
     await this.libc.symbols.malloc_trim(0n);
   }
 }
@@ -115,9 +116,4 @@ export function giveBackFreedMemory(): void {
     giving = false;
   }, LOOK_MS);
   Deno.unrefTimer(timer);
-}
-
-/** Waits without keeping the process alive. */
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => Deno.unrefTimer(setTimeout(resolve, milliseconds)));
 }

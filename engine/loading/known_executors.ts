@@ -1,4 +1,5 @@
 import type { DecodeExecutors } from "../device/mod.ts";
+import { within } from "../within.ts";
 
 /** How long a caller waits for an answer, in milliseconds. */
 const PATIENCE_MS = 100;
@@ -29,10 +30,7 @@ export class KnownExecutors {
   /** No executors where the device has not answered yet. */
   async read(): Promise<DecodeExecutors> {
     this.asked ??= this.refresh();
-    let timer: number | undefined;
-    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, PATIENCE_MS));
-    await Promise.race([this.asked, late]);
-    clearTimeout(timer);
+    await within(PATIENCE_MS, this.asked);
     return this.known;
   }
 

@@ -1,5 +1,6 @@
 import type { DeviceState } from "../device/mod.ts";
 import { M40Error } from "../errors.ts";
+import { within } from "../within.ts";
 
 /** How long the driver may take to report a device's state, in milliseconds. */
 const PATIENCE_MS = 3000;
@@ -20,8 +21,9 @@ export class StateReader {
       this.asked = undefined;
       this.overdue = false;
     });
-    const state = await this.inTime(this.asked);
+    const state = await within(this.overdue ? 0 : PATIENCE_MS, this.asked);
     if (state !== undefined) return state;
+    this.overdue = this.asked !== undefined;
     throw new M40Error(
       "device",
       `the driver has not reported the device's state in ${PATIENCE_MS / 1000} s`,
@@ -30,23 +32,8 @@ export class StateReader {
 
   /** Waits for the call that is under way; returns whether none is left. */
   async settle(): Promise<boolean> {
-    await this.inTime(this.asked?.catch(() => {}));
+    if (this.asked === undefined) return true;
+    await within(this.overdue ? 0 : PATIENCE_MS, this.asked.catch(() => {}));
     return this.asked === undefined;
-  }
-
-  /** The value of a promise, or undefined where it comes too late. */
-  private async inTime<T>(promise: Promise<T> | undefined): Promise<T | undefined> {
-    let timer: number | undefined;
-    const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(() => {
-        this.overdue = this.asked !== undefined;
-        resolve(undefined);
-      }, this.overdue ? 0 : PATIENCE_MS);
-    });
-    try {
-      return await Promise.race([promise, late]);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 }

@@ -1,3 +1,5 @@
+import { within } from "../within.ts";
+
 /** How long an engine whose device was lost may take to close, in milliseconds. */
 export const ABANDON_MS = 30_000;
 
@@ -11,19 +13,8 @@ export async function closeWithin(
   what: string,
   lost: { close(): Promise<void> },
 ): Promise<void> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () =>
-      reject(
-        new Error(
-          `${what} did not close within ${milliseconds} ms; its memory stays taken until m40 ends`,
-        ),
-      ),
-    milliseconds,
+  if (await within(milliseconds, lost.close().then(() => true))) return;
+  throw new Error(
+    `${what} did not close within ${milliseconds} ms; its memory stays taken until m40 ends`,
   );
-  try {
-    await Promise.race([lost.close(), promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

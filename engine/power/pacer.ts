@@ -1,3 +1,4 @@
+import { delay } from "@std/async/delay";
 import type { DeviceState } from "../device/mod.ts";
 import { FULL_PACE, nextPace, type PaceLimits, restBefore } from "./pace.ts";
 
@@ -57,7 +58,7 @@ export class Pacer {
       const wanted = Math.min(MOST_REST_MS, restBefore(this.pace, stepMs, idleMs)) - waited;
       // Timers count whole milliseconds.
       if (wanted < 1) return waited;
-      await new Promise((resolve) => setTimeout(resolve, Math.min(wanted, PERIOD_MS)));
+      await delay(Math.min(wanted, PERIOD_MS));
     }
   }
 

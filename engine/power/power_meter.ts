@@ -1,4 +1,5 @@
 import type { DeviceState } from "../device/mod.ts";
+import { within } from "../within.ts";
 
 /** How often power is looked at where energy is not counted, in milliseconds. */
 const PERIOD_MS = 100;
@@ -60,12 +61,7 @@ async function sample(
 ): Promise<number> {
   let joules = 0;
   for (let done = false; !done;) {
-    let timer: number | undefined;
-    const pause = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => resolve(false), PERIOD_MS);
-    });
-    done = await Promise.race([pause, stopped.then(() => true)]);
-    clearTimeout(timer);
+    done = await within(PERIOD_MS, stopped.then(() => true)) ?? false;
     const { powerWatts = before.watts } = await state();
     const at = performance.now();
     joules += (powerWatts + before.watts) / 2 * (at - before.at) / 1000;

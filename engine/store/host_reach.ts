@@ -1,4 +1,5 @@
 import { lookup } from "node:dns/promises";
+import { within } from "../within.ts";
 
 /**
  * Where an address leads: out of here, into the network of this machine, to this machine itself, or to its link, where
@@ -61,20 +62,12 @@ async function reachesOf(
 }
 
 async function addressesOf(hostname: string): Promise<string[]> {
-  let timer: number | undefined;
-  const late = new Promise<string[]>((resolve) => {
-    timer = setTimeout(() => resolve([]), LOOKUP_MS);
-  });
   const found = lookup(hostname, { all: true }).then(
     // A zone, as in fe80::1%eth0, makes no difference.
     (all) => all.map(({ address }) => address.split("%", 1)[0]),
     () => [],
   );
-  try {
-    return await Promise.race([found, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return await within(LOOKUP_MS, found) ?? [];
 }
 
 /** Whether another program (a proxy) looks names up. */

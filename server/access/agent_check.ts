@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { delay } from "@std/async/delay";
 import { acceptConnections, listen } from "../http/mod.ts";
 import { busy, type Models } from "../models/mod.ts";
 
@@ -51,7 +52,7 @@ export function serveAgentCheck(hostname: string, port: number, line: () => stri
       } catch {
         // Requests are served without agent checks too: they may come back.
         listener.close();
-        await new Promise((resolve) => setTimeout(resolve, REOPEN_MS));
+        await delay(REOPEN_MS);
         if (!closed) listener = listen(hostname, address.port, "--agent-port");
       }
     }

@@ -1,15 +1,8 @@
+import { within } from "../../engine/within.ts";
+
 /** Whether a promise is settled, now or within that time. */
 export async function settled(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
-  let timer: number | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), milliseconds);
-  });
-  const done = promise.then(() => true, () => true);
-  try {
-    return await Promise.race([done, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return await within(milliseconds, promise.then(() => true, () => true)) ?? false;
 }
 
 /**

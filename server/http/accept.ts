@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { delay } from "@std/async/delay";
 import { M40Error } from "../../engine/errors.ts";
 
 /** Errors of accepting a connection for which the system has no room at the moment. */
@@ -65,7 +66,7 @@ export async function acceptConnections(
         const code = error instanceof Error && "code" in error ? String(error.code) : "";
         if (SHORTAGES.has(code)) {
           shortage?.();
-          await sleep(SHORTAGE_MS);
+          await delay(SHORTAGE_MS);
         } else if (++failures % DOUBTFUL === 0) {
           trial ??= new Trial(listener.addr);
           if (trial.lost) {
@@ -74,7 +75,7 @@ export async function acceptConnections(
               `The server cannot accept connections any more: ${error}. Start it again.`,
             );
           }
-          await sleep(DOUBT_MS);
+          await delay(DOUBT_MS);
         }
         continue;
       }
@@ -111,7 +112,7 @@ class Trial {
   }
 
   private async run({ hostname, port }: Deno.NetAddr): Promise<void> {
-    for (let refused = 0; !this.ended; await sleep(TRY_MS * 2 ** refused)) {
+    for (let refused = 0; !this.ended; await delay(TRY_MS * 2 ** refused)) {
       try {
         const connection = await Deno.connect({ hostname: ownAddress(hostname), port });
         if (this.ended) return connection.close();
@@ -132,8 +133,4 @@ class Trial {
 function ownAddress(hostname: string): string {
   if (hostname === "0.0.0.0") return "127.0.0.1";
   return hostname === "::" ? "::1" : hostname;
-}
-
-function sleep(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

@@ -1,7 +1,9 @@
+import { delay } from "@std/async/delay";
 import { M40Error } from "../../engine/errors.ts";
 import { systemReason } from "../../engine/system_error.ts";
 import { LineBufferedOutput, type Sink } from "./line_buffered_output.ts";
 import { exportsLogs } from "./telemetry.ts";
+import { within } from "../../engine/within.ts";
 
 /** A stream was closed by its reader, as `m40 … | head` does; a command then ends quietly. */
 export class ClosedOutput extends Error {
@@ -73,10 +75,7 @@ export class OutputStream {
 
   /** Waits until everything is written or given up, but no longer than this. */
   async flush(milliseconds: number): Promise<void> {
-    let timer: number | undefined;
-    const timeout = new Promise<void>((resolve) => timer = setTimeout(resolve, milliseconds));
-    await Promise.race([this.last, timeout]);
-    clearTimeout(timer);
+    await within(milliseconds, this.last);
   }
 
   private async writeAll(bytes: Uint8Array): Promise<void> {
@@ -93,7 +92,7 @@ export class OutputStream {
           throw new M40Error("io", `${this.name} cannot be written: ${systemReason(error)}`);
         }
         // A nonblocking stream is full. Nothing reports when it no longer is.
-        await new Promise((resolve) => setTimeout(resolve, pause));
+        await delay(pause);
         pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
       }
     }

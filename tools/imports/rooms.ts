@@ -85,6 +85,7 @@ export const HOUSE: readonly string[] = [
   "engine/json",
   "engine/nearest.ts",
   "engine/turns.ts",
+  "engine/within.ts",
   "engine/format_count.ts",
   "engine/printable.ts",
   "engine/system_error.ts",

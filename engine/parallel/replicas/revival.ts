@@ -1,5 +1,6 @@
 import { asM40Error, type M40Error } from "../../errors.ts";
 import { ABANDON_MS, closeWithin, Failures } from "../../manager/mod.ts";
+import { within } from "../../within.ts";
 
 /** How long it is waited between two attempts that nothing else delays, in milliseconds. */
 const PAUSE_MS = 1000;
@@ -40,7 +41,8 @@ export class Revival<T extends { close(): Promise<void> }> {
     waits?: (milliseconds: number) => Promise<void>,
   ) {
     this.failures = new Failures(now);
-    this.waits = waits ?? ((milliseconds) => this.rest(milliseconds));
+    // It waits so long, or until all is to end.
+    this.waits = waits ?? ((milliseconds) => within(milliseconds, this.ended.promise));
   }
 
   /** Something is lost. */
@@ -83,13 +85,5 @@ export class Revival<T extends { close(): Promise<void> }> {
       }
       await this.waits(PAUSE_MS);
     }
-  }
-
-  /** Waits so long, or until all is to end. */
-  private async rest(milliseconds: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, milliseconds);
-    await Promise.race([promise, this.ended.promise]);
-    clearTimeout(timer);
   }
 }

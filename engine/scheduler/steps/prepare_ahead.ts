@@ -1,4 +1,5 @@
 import type { Sequence } from "../sequences/sequence.ts";
+import { within } from "../../within.ts";
 
 /**
  * How long sequences prepare, in milliseconds, before they yield; the second where a result comes at an
@@ -38,7 +39,7 @@ export async function prepareAhead(
     for (let one = left.shift(); one !== undefined; one = left.shift()) {
       let next = nextOf(ends(), now());
       while (now() + QUIET_MS > next.end) {
-        await overOrLate(over, next.end + LATE_MS - now());
+        await within(next.end + LATE_MS - now(), over);
         if (isOver) return;
         turnBegin = now();
         next = nextOf(ends(), turnBegin);
@@ -74,14 +75,6 @@ function prepares({ sampler }: Prepared): boolean {
   } catch {
     return false;
   }
-}
-
-/** Resolves when a step is over, or so many milliseconds have passed. */
-async function overOrLate(over: Promise<void>, ms: number): Promise<void> {
-  let timer: number | undefined;
-  const late = new Promise<void>((resolve) => timer = setTimeout(resolve, ms));
-  await Promise.race([over, late]);
-  clearTimeout(timer);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { delay } from "@std/async/delay";
 import { basename, dirname, join } from "@std/path";
 import { M40Error } from "../../errors.ts";
 import { systemReason } from "../../system_error.ts";
@@ -8,7 +9,7 @@ import { FileHash } from "./file_hash.ts";
 import { createClient } from "./http_client.ts";
 import { FileLock } from "./lock.ts";
 import { PartialFile, removePartial } from "./partial.ts";
-import { pauseMs, sleep } from "./pause.ts";
+import { pauseMs } from "./pause.ts";
 import { Remote } from "./remote.ts";
 import { Transfer } from "./transfer.ts";
 import { DEFAULT_TUNING, type Tuning } from "./tuning.ts";
@@ -112,7 +113,7 @@ class Download {
         }
         this.#report(`started again: ${error.message}`);
         await this.partial.reset();
-        await sleep(pauseMs(restarts, undefined, this.#tuning), this.#signal);
+        await delay(pauseMs(restarts, undefined, this.#tuning), { signal: this.#signal });
       }
     }
   }

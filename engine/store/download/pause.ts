@@ -12,16 +12,3 @@ export function pauseMs(failed: number, fault: Fault | undefined, tuning: Tuning
   const asked = Math.min(fault?.retryAfterMs ?? 0, tuning.longestRetryAfterMs);
   return Math.max(doubled * (0.5 + Math.random() / 2), asked);
 }
-
-/** Waits. @throws The signal's reason where it is aborted meanwhile. */
-export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  const stop = () => resolve();
-  signal.addEventListener("abort", stop);
-  await promise;
-  clearTimeout(timer);
-  signal.removeEventListener("abort", stop);
-  signal.throwIfAborted();
-}

@@ -1,10 +1,11 @@
+import { delay } from "@std/async/delay";
 import { type Body, readAnswer } from "./answer.ts";
 import { readBody } from "./body.ts";
 import { Changed, DownloadError, Fault, NoRanges } from "./errors.ts";
 import type { FileHash } from "./file_hash.ts";
 import { ifRange } from "./identity.ts";
 import { type PartialFile, unwritable } from "./partial.ts";
-import { pauseMs, sleep } from "./pause.ts";
+import { pauseMs } from "./pause.ts";
 import type { Range } from "./ranges.ts";
 import { type Asked, dismiss, type Remote } from "./remote.ts";
 import { StallWatch } from "./stall_watch.ts";
@@ -107,7 +108,7 @@ export class Transfer implements Disposable {
           if (failed >= this.#most(misranged)) throw this.#tooOften(error, failed);
           const pause = pauseMs(failed, error, tuning);
           this.context.report(`${error.message}; next try in ${(pause / 1000).toFixed(1)} s`);
-          await sleep(pause, this.#signal);
+          await delay(pause, { signal: this.#signal });
         } finally {
           this.#claims.delete(piece);
         }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { delay } from "@std/async/delay";
 import type { z } from "zod";
 import { M40Error } from "../../errors.ts";
 import { createClient, networkReason } from "../download/mod.ts";
@@ -52,12 +53,12 @@ export async function ask(url: URL, question: Question): Promise<Answer> {
       if (!passing || left === 0) return answer;
       const after = Number(answer.headers.get("Retry-After") ?? 0);
       if (after > MOST_RETRY_AFTER) return answer;
-      await sleep(after > 0 ? after * 1000 : pause, question.signal);
+      await delay(after > 0 ? after * 1000 : pause, { signal: question.signal });
     } catch (error) {
       question.signal?.throwIfAborted();
       if (error instanceof M40Error) throw error;
       if (left === 0) throw unreachable(url, question, error);
-      await sleep(pause, question.signal);
+      await delay(pause, { signal: question.signal });
     }
   }
 }
@@ -137,21 +138,6 @@ function unreachable(url: URL, { what }: Question, error: unknown): M40Error {
         ? "Where a proxy has a certificate of its own, SSL_CERT_FILE names the file with those to be trusted."
         : "HTTPS_PROXY names a proxy, where one is needed."),
   );
-}
-
-async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  signal?.throwIfAborted();
-  await new Promise<void>((resolve, reject) => {
-    const abort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", abort);
-      resolve();
-    }, ms);
-    signal?.addEventListener("abort", abort, { once: true });
-  });
 }
 
 /**
