@@ -22,5 +22,5 @@ export {
 export { assertQueueRoom, type SchedulerOffer, type SequenceQueue } from "./sequences/room.ts";
 export { Sequence, type SequenceListener, type SequenceState } from "./sequences/sequence.ts";
 export { RowTimes } from "./steps/row_times.ts";
-export { outputError } from "./steps/turn.ts";
+export { outputError } from "./steps/outcomes.ts";
 export type { SequenceOptions } from "./sequences/sequence.ts";

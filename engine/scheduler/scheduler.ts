@@ -8,7 +8,13 @@ import { noCounts, type SchedulerCounts, type SchedulerStatus } from "./report.t
 import type { Lane, SchedulerDevice, SchedulerOptions } from "./scheduler_options.ts";
 import { assertQueueRoom, Room, type SequenceQueue } from "./sequences/room.ts";
 import { Roster } from "./sequences/roster.ts";
-import type { Sequence } from "./sequences/sequence.ts";
+import {
+  beginTurn,
+  completeTurn,
+  endTurn,
+  type Sequence,
+  type Turn,
+} from "./sequences/sequence.ts";
 import { ChunkBudget } from "./steps/chunk_budget.ts";
 import { Outcomes } from "./steps/outcomes.ts";
 import { prepareAhead } from "./steps/prepare_ahead.ts";
@@ -17,7 +23,6 @@ import { Runs } from "./steps/runs.ts";
 import { StepHolds } from "./steps/step_holds.ts";
 import { StepPlanner } from "./steps/step_planner.ts";
 import { StepsUnderWay, type StepUnderWay } from "./steps/steps_under_way.ts";
-import { beginTurn, completeTurn, endTurn, type Turn } from "./steps/turn.ts";
 
 /** The fewest tokens of a chunk of a prompt, where a device computes any number at a time. */
 const LEAST_CHUNK_TOKENS = 16;

@@ -1,4 +1,4 @@
-import type { Sample } from "../../device/mod.ts";
+import { NONE, type Sample, type StepSampling, type StepSequence } from "../../device/mod.ts";
 import { M40Error } from "../../errors.ts";
 import { SequenceSampling, type SequenceSamplingOptions } from "../../sampling/mod.ts";
 import type { Match } from "../kv_blocks/kv_block_manager.ts";
@@ -57,12 +57,28 @@ export interface SequenceOptions extends SequenceSamplingOptions {
   readonly logprobs?: boolean;
 }
 
-/** Rows that are computed alike. */
-export interface Rows {
+/** One sequence's part in a step, as the device takes it: its rows, all of one kind, and what they give. */
+export interface Turn extends StepSequence {
+  readonly sequence: Sequence;
+  /** Of a run: the position of the step whose result is next. */
+  position: number;
+  /** Tokens that are computed, guesses not counted. */
   readonly count: number;
-  /** Whether they are decode rows; else they are prompt rows. */
-  readonly decode: boolean;
+  /** Whether its sequence samples in each step; else it computes a prompt, or what it lost. */
+  readonly samplesNext: boolean;
+  /** What may come after the tokens; computed as well. */
+  readonly guesses: readonly number[];
+  /**
+   * Tokens that are sampled: one after the last token and one after each guess, or none. Or hidden states that are
+   * given, of so many of the last tokens.
+   */
+  readonly outputs: readonly TurnOutput[];
+  states?: StepSequence["states"];
 }
+
+type TurnOutput = StepSequence["outputs"][number] & { sampling?: StepSampling };
+
+const NO_TOKENS: readonly number[] = [];
 
 /** A prompt and the tokens that follow it, on their way through the scheduler. */
 export class Sequence {
@@ -196,7 +212,7 @@ export class Sequence {
   }
 
   /** Of how many of its next `count` tokens, the last of them, the hidden states are wanted. */
-  hiddenIn(count: number): number {
+  private hiddenIn(count: number): number {
     const end = this.computed + count;
     if (this.computesAll) return Math.min(count, Math.max(0, end - this.hiddenTaken));
     return end === this.prompt.length ? 1 : 0;
@@ -214,18 +230,40 @@ export class Sequence {
   }
 
   /**
-   * The next tokens that are computed alike. Sampled tokens are decode rows, also when they are recomputed.
-   * The prompt consists of prompt rows, except where another sequence had decoded it. So the K and V of each
-   * token keep their bits.
+   * Its part in a step, of at most so many rows that are computed alike; guesses come on top. Sampled tokens are decode
+   * rows, also when they are recomputed. The prompt consists of prompt rows, except where another sequence had decoded
+   * it. So the K and V of each token keep their bits.
    */
-  nextRows(): Rows {
-    const { begun, prompt } = this;
-    if (begun >= prompt.length) return { count: this.left, decode: true };
-    for (const { start, end } of this.decodedParts) {
-      if (begun < start) return { count: start - begun, decode: false };
-      if (begun < end) return { count: end - begun, decode: true };
+  turn(most: number, guesses = NO_TOKENS): Turn {
+    const { begun: position, kvBlocks, samplesNext, hidden } = this;
+    let decode = position >= this.prompt.length;
+    let end = decode ? this.tokens.length : this.prompt.length;
+    for (const part of this.decodedParts) {
+      if (decode || position >= part.end) continue;
+      decode = position >= part.start;
+      end = decode ? part.end : part.start;
+      break;
     }
-    return { count: prompt.length - begun, decode: false };
+    const count = Math.min(end - position, most);
+    const tokens = this.tokens.slice(position, position + count).concat(guesses);
+    const outputs: TurnOutput[] = [];
+    if (hidden !== undefined) {
+      const kind = "hidden";
+      for (let i = this.hiddenIn(count); i > 0; i--) outputs.push({ row: count - i, kind });
+    } else if (position + count === this.tokens.length) {
+      for (let i = 0; i <= guesses.length; i++) outputs.push({ row: count - 1 + i });
+    }
+    return {
+      sequence: this,
+      tokens,
+      position,
+      count,
+      kvBlocks,
+      decode,
+      samplesNext,
+      guesses,
+      outputs,
+    };
   }
 
   /** How many of a KV block's tokens, those from `start` to `end`, are prompt rows; the rest follow them. */
@@ -269,5 +307,29 @@ export class Sequence {
     // Cleared first: the listener may throw, or cancel the sequence itself.
     this.listener = undefined;
     listener?.end(error);
+  }
+}
+
+/** A step begins to compute a turn. */
+export function beginTurn({ sequence, count }: Turn): void {
+  sequence.stepsUnderWay++;
+  sequence.underWay += count;
+}
+
+/** The step is over, or came to nothing. */
+export function endTurn({ sequence, count }: Turn): void {
+  sequence.stepsUnderWay--;
+  // A sequence preempted meanwhile begins where its computed tokens end.
+  if (sequence.runs) sequence.underWay -= count;
+}
+
+/** Adds to a turn what follows from the steps before and from the memory reserved: its slots, and how it is sampled. */
+export function completeTurn(turn: Turn): void {
+  const { sequence, guesses, outputs } = turn;
+  const { slot, nextSlot = slot } = sequence;
+  if (nextSlot !== undefined) turn.states = { from: slot ?? NONE, to: nextSlot };
+  if (sequence.hidden !== undefined) return;
+  for (let i = 0; i < outputs.length; i++) {
+    outputs[i].sampling = sequence.sampler.next(i === 0 ? NO_TOKENS : guesses.slice(0, i));
   }
 }

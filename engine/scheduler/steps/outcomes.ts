@@ -1,10 +1,9 @@
-import type { Sample, StepOutput } from "../../device/mod.ts";
+import type { OutputStatus, Sample, StepOutput } from "../../device/mod.ts";
 import { asM40Error, M40Error } from "../../errors.ts";
 import type { States } from "../kv_blocks/states.ts";
 import type { SchedulerCounts } from "../report.ts";
 import type { Roster } from "../sequences/roster.ts";
-import type { Sequence } from "../sequences/sequence.ts";
-import { outputError, type Turn } from "./turn.ts";
+import type { Sequence, Turn } from "../sequences/sequence.ts";
 
 /** Tokens that are taken in after one that was sampled because nothing else is allowed, at most. */
 const MOST_CERTAIN_TOKENS = 32;
@@ -159,4 +158,24 @@ export class Outcomes {
       }
     }
   }
+}
+
+/**
+ * The error of an output that has no result, for the person who made the request.
+ *
+ * @param place The position of the output: "token 5 of the answer".
+ */
+export function outputError(status: Exclude<OutputStatus, "ok">, place: string): M40Error {
+  if (status === "nothing_allowed") {
+    return new M40Error(
+      "nothing_allowed",
+      `no token is allowed as ${place}: what the request demands of its answer leaves no way on. ` +
+        "Loosen its constraints.",
+    );
+  }
+  return new M40Error(
+    "not_finite",
+    `the model's logits for ${place} are not finite numbers. Where keys or values are beyond what F16 ` +
+      "holds (65504), --kv-type f32 helps; else the model's file may be damaged.",
+  );
 }

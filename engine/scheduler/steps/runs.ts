@@ -4,10 +4,9 @@ import type { States } from "../kv_blocks/states.ts";
 import type { SchedulerCounts } from "../report.ts";
 import type { SchedulerDevice } from "../scheduler_options.ts";
 import type { Roster } from "../sequences/roster.ts";
-import type { Sequence } from "../sequences/sequence.ts";
+import type { Sequence, Turn } from "../sequences/sequence.ts";
 import type { Outcomes } from "./outcomes.ts";
 import type { StepsUnderWay, StepUnderWay } from "./steps_under_way.ts";
-import type { Turn } from "./turn.ts";
 
 /** The scheduler's parts that {@link Runs} use. */
 export interface RunsClient {

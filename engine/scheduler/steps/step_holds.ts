@@ -1,6 +1,6 @@
 import type { KvBlockManager } from "../kv_blocks/kv_block_manager.ts";
 import { kvBlocksIn } from "../kv_blocks/kv_block_layout.ts";
-import type { Turn } from "./turn.ts";
+import type { Turn } from "../sequences/sequence.ts";
 import { NONE } from "../../device/mod.ts";
 
 /**

@@ -2,11 +2,10 @@ import { asM40Error } from "../../errors.ts";
 import type { ChunkBudget } from "./chunk_budget.ts";
 import type { Lane, SchedulerOptions } from "../scheduler_options.ts";
 import type { Roster } from "../sequences/roster.ts";
-import type { Sequence } from "../sequences/sequence.ts";
+import type { Sequence, Turn } from "../sequences/sequence.ts";
 import type { States } from "../kv_blocks/states.ts";
 import type { Outcomes } from "./outcomes.ts";
 import type { StepsUnderWay } from "./steps_under_way.ts";
-import { type Turn, turnOf } from "./turn.ts";
 
 /** The scheduler's options that decide which sequences take part in a step. */
 type StepPlannerOptions = Pick<
@@ -53,7 +52,7 @@ export class StepPlanner {
     let spare = this.spareOutputs(decoding);
     const take = (sequence: Sequence) => {
       const most = sequence.computesAll ? Math.min(budget, sequence.mostRows(1 + spare)) : budget;
-      const turn = turnOf(sequence, this.states?.cut(sequence, most) ?? most);
+      const turn = sequence.turn(this.states?.cut(sequence, most) ?? most);
       if (turn.count === 0 || !this.roster.reserve(sequence, turn.count, false)) return;
       chunks.push(turn);
       budget -= turn.count;
@@ -72,7 +71,7 @@ export class StepPlanner {
       const [oldest] = this.roster.running;
       if (lane === "prompts" && oldest.samplesNext) return [];
       const most = Math.min(stepTokens, oldest.mostRows(1 + this.spareOutputs([])));
-      const turn = turnOf(oldest, this.states?.cut(oldest, most) ?? most);
+      const turn = oldest.turn(this.states?.cut(oldest, most) ?? most);
       if (this.roster.reserve(oldest, turn.count)) chunks.push(turn);
     }
     if (chunks.length === 0) return decoding;
@@ -112,7 +111,7 @@ export class StepPlanner {
       if (!sequence.runs) continue;
       const more = Math.min(sequence.uncomputed, rows);
       rows -= more;
-      if (this.roster.reserve(sequence, 1 + more)) turns.push(turnOf(sequence, 1 + more));
+      if (this.roster.reserve(sequence, 1 + more)) turns.push(sequence.turn(1 + more));
     }
     for (const [i, { sequence, count, outputs }] of turns.entries()) {
       if (rows <= 0) break;
@@ -120,7 +119,7 @@ export class StepPlanner {
       const guesses = (proposed.get(sequence) ?? []).slice(0, rows);
       if (guesses.length === 0) continue;
       if (!this.roster.reserve(sequence, sequence.left + guesses.length, false, true)) continue;
-      turns[i] = turnOf(sequence, count, guesses);
+      turns[i] = sequence.turn(count, guesses);
       rows -= guesses.length;
     }
     // The newest sequence is preempted, which may have a planned turn.

@@ -3,7 +3,7 @@ import type { SchedulerCounts } from "../report.ts";
 import type { SchedulerOptions } from "../scheduler_options.ts";
 import type { ChunkBudget } from "./chunk_budget.ts";
 import type { StepHolds } from "./step_holds.ts";
-import type { Turn } from "./turn.ts";
+import type { Turn } from "../sequences/sequence.ts";
 
 /** How much longer a step is expected to take than one that was quicker, after each that was not. */
 const LONGER_SHARE = 0.02;

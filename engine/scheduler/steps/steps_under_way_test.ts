@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import { noCounts } from "../report.ts";
 import { ChunkBudget } from "./chunk_budget.ts";
 import { StepsUnderWay } from "./steps_under_way.ts";
-import type { Turn } from "./turn.ts";
+import type { Turn } from "../sequences/sequence.ts";
 
 /** Turns of so many rows, some of which may be of a prompt. */
 function turnsOf(rows: number, samplesNext = true): Turn[] {
