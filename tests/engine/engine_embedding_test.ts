@@ -6,9 +6,9 @@ import {
   collect,
   GOLDEN,
   limitSteps,
+  nextStep,
   POISON,
   promptOf,
-  until,
   withEngine,
   withPoison,
 } from "../fixtures/engine_fixture.ts";
@@ -169,7 +169,7 @@ Deno.test("a signal ends all texts of a request, and what is not finite ends it 
       limitSteps(engine, 1);
       const ends = new AbortController();
       const work = assertRejects(() => engine.embed(texts, { signal: ends.signal }), M40Error);
-      await until("it has begun", () => engine.slots()[0]?.computedTokens > 0);
+      await nextStep(engine);
       ends.abort();
       assertEquals((await work).code, "cancelled");
       assertEquals(

@@ -5,6 +5,7 @@ import {
   asking,
   collect,
   limitSteps,
+  nextStep,
   POISON,
   promptOf,
   sleep,
@@ -85,17 +86,15 @@ Deno.test("a scoring ends early: cancelled, by its signal, or at its deadline", 
     device.step = (...step) => sleep(1).then(() => compute(...step));
     const tokens = promptOf(120);
     const options = { topLogprobs: 0 };
-    /** Resolves when a step is over; more of the text is being scored then. */
-    const step = () => new Promise<void>((resolve) => engine.observer = { step: () => resolve() });
     const cancelled = engine.score(tokens, options);
-    await step();
+    await nextStep(engine);
     assertEquals(engine.slots()[0].generatedTokens > 0, true);
     cancelled.cancel();
     assertEquals(await codeOf(cancelled.result), "cancelled");
     const controller = new AbortController();
     const { signal } = controller;
     const aborted = engine.score(tokens, { ...options, signal });
-    await step();
+    await nextStep(engine);
     controller.abort();
     assertEquals(await codeOf(aborted.result), "cancelled");
     assertEquals(await codeOf(engine.score(tokens, { ...options, signal }).result), "cancelled");
