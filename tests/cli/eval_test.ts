@@ -1,7 +1,8 @@
 import { assertAlmostEquals, assertEquals, assertLess, assertMatch } from "@std/assert";
 import { join } from "@std/path";
 import { negativeLogLikelihood } from "../../cli/bench/perplexity.ts";
-import { GOLDEN, Home, m40, TINY } from "../fixtures/cli_program.ts";
+import { GOLDEN, Home, m40 as m40Process, TINY } from "../fixtures/cli_program.ts";
+import { m40 } from "../fixtures/cli_session.ts";
 
 for (const name of ["llama", "llama3-tied-ropescaled"]) {
   Deno.test(`m40 eval --tokens: ${name} gives another implementation's logits and continuation`, async () => {
@@ -67,7 +68,7 @@ Deno.test("m40 eval --file: the perplexity is that of the logits of the scored t
   const first = await m40(home, ["eval", TINY, "--file", path, "--ctx=32", "--chunks=1", "--json"]);
   assertEquals([result.chunks > 1, JSON.parse(first.stdout).chunks], [true, 1]);
 
-  const ids = (await m40(home, ["tokenize", TINY, "--ids", "--no-special"], {
+  const ids = (await m40Process(home, ["tokenize", TINY, "--ids", "--no-special"], {
     stdin: await Deno.readFile(path),
   })).stdout.trim().split(",").map(Number);
   assertEquals(result.tokens, ids.length);

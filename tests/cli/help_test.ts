@@ -3,7 +3,8 @@ import { COMMANDS } from "../../cli/commands/mod.ts";
 import config from "../../deno.json" with { type: "json" };
 import { join } from "@std/path";
 import { ABI_VERSION } from "../../engine/device/structs.ts";
-import { Home, m40, ROOT } from "../fixtures/cli_program.ts";
+import { Home, ROOT } from "../fixtures/cli_program.ts";
+import { m40 } from "../fixtures/cli_session.ts";
 
 Deno.test("m40 --version says the version of deno.json", async () => {
   await using home = await Home.make();

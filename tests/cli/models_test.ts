@@ -6,7 +6,8 @@ import { tensorTypeByName } from "../../engine/gguf/types.ts";
 import { writeGguf } from "../../engine/gguf/writer.ts";
 import { companionFile, COMPANIONS, kindOf } from "../fixtures/companion_files.ts";
 import { f32, Rewritten, u32 } from "../fixtures/ollama_dialect.ts";
-import { GOLDEN, Home, m40, TINY } from "../fixtures/cli_program.ts";
+import { GOLDEN, Home, TINY } from "../fixtures/cli_program.ts";
+import { m40 } from "../fixtures/cli_session.ts";
 
 Deno.test("m40 list: names, sizes, what they are; a broken file is listed with what is wrong", async () => {
   await using home = await Home.make();

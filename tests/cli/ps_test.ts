@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { Home, m40 } from "../fixtures/cli_program.ts";
+import { Home } from "../fixtures/cli_program.ts";
+import { m40 } from "../fixtures/cli_session.ts";
 import { startModels } from "../fixtures/server_models_fixture.ts";
 import { MODEL, NO_END, openRequest, startServer, until } from "../fixtures/server_fixture.ts";
 

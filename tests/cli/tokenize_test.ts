@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
-import { Home, m40, ROOT, TINY } from "../fixtures/cli_program.ts";
+import { Home, m40 as m40Process, ROOT, TINY } from "../fixtures/cli_program.ts";
+import { m40 } from "../fixtures/cli_session.ts";
 
 Deno.test("m40 tokenize: a line a token, with its id and what it stands for", async () => {
   await using home = await Home.make();
@@ -36,7 +37,7 @@ Deno.test("m40 tokenize: --parse-special reads control tokens out of the text, w
 Deno.test("m40 tokenize: standard input is taken byte for byte, UTF-8 or not", async () => {
   await using home = await Home.make();
   const ids = async (stdin: Uint8Array | string, ...args: string[]) => {
-    const { code, stdout, stderr } = await m40(
+    const { code, stdout, stderr } = await m40Process(
       home,
       ["tokenize", TINY, "--ids", "--no-special", ...args],
       { stdin },
@@ -64,7 +65,7 @@ Deno.test({
     const wanted = (await Deno.readTextFile(`${vocabulary}.out`)).split("\n");
     // Every text passes through the tokenizer's own tests; here, some through the whole program.
     for (let i = 0; i < texts.length; i += 9) {
-      const { stdout } = await m40(
+      const { stdout } = await m40Process(
         home,
         ["tokenize", vocabulary, "--ids", "--no-special"],
         { stdin: texts[i] },

@@ -4,6 +4,7 @@ import { findLibrary, KernelLibrary } from "../../engine/device/library.ts";
 import { openDevice } from "../../engine/device/open.ts";
 import { M40Error } from "../../engine/errors.ts";
 import { Home, m40, startM40, TINY, Watched } from "../fixtures/cli_program.ts";
+import { TemporaryEnvironment } from "../fixtures/temporary.ts";
 
 // What --device takes, by the real libraries: the CPU's, and the GPU's where it is built. A driver that is too old and
 // a GPU that can be used are emulated_choice.ts's.
@@ -112,18 +113,22 @@ Deno.test("a wrong M40_KERNELS is said, and no other library taken", async () =>
     [join(file, "below"), /a part of the path is not a directory/],
   ];
   for (const [path, reason] of wrong) {
-    const env = { M40_KERNELS: path };
+    using _environment = new TemporaryEnvironment({ M40_KERNELS: path });
     for (const device of ["auto", "cpu", "cuda"]) {
-      const args = ["run", "--device", device, TINY, "Hello", "--max-tokens", "2"];
-      const { code, stdout, stderr } = await m40(home, args, { env });
-      assertEquals([code, stdout], [1, ""], stderr);
-      assertMatch(stderr, /^error: M40_KERNELS is "/);
-      assertMatch(stderr, reason);
+      const { message } = assertThrows(() => openDevice(device), M40Error);
+      assertMatch(message, /^M40_KERNELS is "/);
+      assertMatch(message, reason);
     }
-    const shown = await m40(home, ["show", TINY], { env });
-    assertEquals(shown.code, 0);
-    assertMatch(shown.stdout, /Context that fits\n *M40_KERNELS is/);
   }
+  const [[path, reason]] = wrong;
+  const env = { M40_KERNELS: path };
+  const run = await m40(home, ["run", TINY, "Hello", "--max-tokens", "2"], { env });
+  assertEquals([run.code, run.stdout], [1, ""], run.stderr);
+  assertMatch(run.stderr, /^error: M40_KERNELS is "/);
+  assertMatch(run.stderr, reason);
+  const shown = await m40(home, ["show", TINY], { env });
+  assertEquals(shown.code, 0);
+  assertMatch(shown.stdout, /Context that fits\n *M40_KERNELS is/);
 });
 
 Deno.test("an unknown device is refused with the known ones", () => {
