@@ -46,7 +46,6 @@ export {
   type GenerateRequest,
   Generation,
   type GenerationChunk,
-  type GenerationObserver,
   type GenerationOptions,
   type GenerationReport,
   type GenerationServices,
@@ -62,6 +61,8 @@ export { architectureNames, architectureOf, type ModelShape } from "./models/mod
 export type { StepReport } from "./scheduler/mod.ts";
 export {
   checkRange,
+  MAX_STOP_STRINGS,
+  MAX_STOP_TOKENS,
   NAMED_PARAMETERS,
   type NamedParameter,
   type Range,

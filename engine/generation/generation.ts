@@ -15,8 +15,12 @@ import {
 import type { StreamingDecoder, Tokenizer, TokenTexts } from "../tokenizer/mod.ts";
 import { startDeadline } from "./deadline.ts";
 import { M40Error } from "../errors.ts";
-import type { FinishReason, GenerationReport, GenerationTimes } from "./generation_report.ts";
-import type { GuardedObserver } from "./observer.ts";
+import type {
+  FinishReason,
+  GenerationReport,
+  GenerationTimes,
+  GuardedObserver,
+} from "./observer.ts";
 import { StopStrings } from "./stop_strings.ts";
 
 /** A token of the output. */

@@ -13,12 +13,12 @@ export {
   type GenerationServices,
   type Usage,
 } from "./generation.ts";
-export type {
-  FinishReason,
-  GenerationObserver,
-  GenerationReport,
-  GenerationTimes,
-} from "./generation_report.ts";
-export { type EngineObserver, GuardedObserver } from "./observer.ts";
+export {
+  type EngineObserver,
+  type FinishReason,
+  type GenerationReport,
+  type GenerationTimes,
+  GuardedObserver,
+} from "./observer.ts";
 export { type GenerateRequest, LONG_TEXT, RequestChecker, type SideThreads } from "./request.ts";
 export { Scoring, type ScoringOptions } from "./scoring.ts";

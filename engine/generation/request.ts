@@ -9,6 +9,8 @@ import { MAX_TOP_LOGPROBS } from "../device/mod.ts";
 import { type Constraint, Constraints } from "../grammar/mod.ts";
 import {
   checkRange,
+  MAX_STOP_STRINGS,
+  MAX_STOP_TOKENS,
   type SamplingParameters,
   type Steering,
   validateSampling,
@@ -17,7 +19,7 @@ import type { SideThread } from "../side_thread/mod.ts";
 import { LongestToken, type Tokenizer } from "../tokenizer/mod.ts";
 import { M40Error, PromptTooLong } from "../errors.ts";
 import type { GenerationOptions } from "./generation.ts";
-import type { GenerationReport } from "./generation_report.ts";
+import type { GenerationReport } from "./observer.ts";
 
 /** One request for text. */
 export interface GenerateRequest {
@@ -62,8 +64,6 @@ export interface SideThreads {
   readonly texts: SideThread;
 }
 
-const MAX_STOP_STRINGS = 16;
-const MAX_STOP_TOKENS = 128;
 /** Texts of so many characters or more are encoded off the event loop: it takes milliseconds. */
 export const LONG_TEXT = 16_384;
 

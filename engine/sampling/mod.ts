@@ -5,6 +5,8 @@
  */
 export { modelSamplingDefaults } from "./model_defaults.ts";
 export {
+  MAX_STOP_STRINGS,
+  MAX_STOP_TOKENS,
   NAMED_PARAMETERS,
   type NamedParameter,
   type NumericParameter,

@@ -38,6 +38,9 @@ interface Declared<T extends keyof Values = keyof Values> extends Partial<Range>
 }
 
 const MOST = 2 ** 31 - 1;
+/** Texts, and tokens, that a request may name to end its answer. */
+export const MAX_STOP_STRINGS = 16;
+export const MAX_STOP_TOKENS = 128;
 
 /**
  * Every parameter that says how tokens are sampled from a model's logits, in no order that matters to sampling: see

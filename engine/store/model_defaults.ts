@@ -1,5 +1,10 @@
 import { M40Error } from "../errors.ts";
-import { NAMED_PARAMETERS, type SamplingParameters, validateSampling } from "../sampling/mod.ts";
+import {
+  MAX_STOP_STRINGS,
+  NAMED_PARAMETERS,
+  type SamplingParameters,
+  validateSampling,
+} from "../sampling/mod.ts";
 import type { ModelRecord, ParameterValue, RecordedMessage } from "./record.ts";
 
 /** What a model brings in addition to its file, and what holds where a request and the command line say nothing. */
@@ -29,8 +34,6 @@ const MACHINE = new Set(
     "use_mmap use_mlock numa penalize_newline").split(" "),
 );
 
-/** Stop strings that a request may have. */
-const MAX_STOPS = 16;
 /** Larger contexts have to be asked for. */
 const MAX_CONTEXT = 2 ** 24;
 
@@ -53,9 +56,12 @@ export function recordDefaults(
     const parameter = SAMPLING.get(name);
     if (name === "stop") {
       stop = stopsOf(value);
-      if (stop.length > MAX_STOPS) {
-        ignore("stop", `it has ${stop.length} texts, of which the first ${MAX_STOPS} are taken`);
-        stop = stop.slice(0, MAX_STOPS);
+      if (stop.length > MAX_STOP_STRINGS) {
+        ignore(
+          "stop",
+          `it has ${stop.length} texts, of which the first ${MAX_STOP_STRINGS} are taken`,
+        );
+        stop = stop.slice(0, MAX_STOP_STRINGS);
       }
     } else if (name === "num_ctx") {
       if (isContext(value)) contextTokens = value;

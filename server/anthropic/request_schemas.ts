@@ -1,11 +1,11 @@
 import { z } from "zod";
+import { MAX_STOP_STRINGS } from "../../engine/mod.ts";
 import { modelFields } from "../answer/mod.ts";
 import {
   arrayOf,
   boolean,
   ignored,
   integer,
-  MAX_STOPS,
   present,
   read,
   requiredInteger,
@@ -193,17 +193,17 @@ export const MessagesRequest = z.object({
   stop_sequences: z.preprocess(
     (value) => value ?? [],
     read(
-      `an array of up to ${MAX_STOPS} strings, none of them empty`,
-      { type: "array", maxItems: MAX_STOPS, items: { type: "string", minLength: 1 } },
+      `an array of up to ${MAX_STOP_STRINGS} strings, none of them empty`,
+      { type: "array", maxItems: MAX_STOP_STRINGS, items: { type: "string", minLength: 1 } },
       (value) => {
-        const fits = Array.isArray(value) && value.length <= MAX_STOPS &&
+        const fits = Array.isArray(value) && value.length <= MAX_STOP_STRINGS &&
           value.every((one) => typeof one === "string" && one !== "");
         return fits ? value as string[] : undefined;
       },
     ).optional(),
   ).meta({
     type: ["array", "null"],
-    description: `Up to ${MAX_STOPS} strings that end the answer; they are not part of it.`,
+    description: `Up to ${MAX_STOP_STRINGS} strings that end the answer; they are not part of it.`,
   }),
   ...otherSampling,
   temperature: z.custom<number>(

@@ -8,13 +8,10 @@
  */
 import { z } from "zod";
 import { isJsonObject } from "../../engine/json/mod.ts";
-import type { Range } from "../../engine/mod.ts";
+import { MAX_STOP_STRINGS, type Range } from "../../engine/mod.ts";
 
 /** A prompt: a text, or the ids of its tokens. */
 export type Prompt = string | number[];
-
-/** The most strings that may stop a generation. */
-export const MAX_STOPS = 16;
 
 /** A JSON value in a few words, for a message: never long, however large the value is. */
 export function describe(value: unknown): string {
@@ -156,7 +153,7 @@ const isString = (value: unknown): value is string => typeof value === "string";
 const STOP_SCHEMA = {
   anyOf: [
     { type: "string", minLength: 1 },
-    { type: "array", maxItems: MAX_STOPS, items: { type: "string", minLength: 1 } },
+    { type: "array", maxItems: MAX_STOP_STRINGS, items: { type: "string", minLength: 1 } },
     { type: "null" },
   ],
 };
@@ -164,16 +161,17 @@ const STOP_SCHEMA = {
 /** Stop strings: one or several, none of them empty. */
 export const stop = () =>
   read(
-    `a string or an array of up to ${MAX_STOPS} strings, none of them empty`,
+    `a string or an array of up to ${MAX_STOP_STRINGS} strings, none of them empty`,
     STOP_SCHEMA,
     (value) => {
       if (value === undefined || value === null) return [];
       const list = Array.isArray(value) ? value : [value];
-      const fits = list.length <= MAX_STOPS && list.every((one) => isString(one) && one !== "");
+      const fits = list.length <= MAX_STOP_STRINGS &&
+        list.every((one) => isString(one) && one !== "");
       return fits ? list as string[] : undefined;
     },
   ).optional().meta({
-    description: `Up to ${MAX_STOPS} strings that end the output; they are not part of it.`,
+    description: `Up to ${MAX_STOP_STRINGS} strings that end the output; they are not part of it.`,
   });
 
 /** `{"15043": -100}`: keys are token ids. */

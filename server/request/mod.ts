@@ -12,7 +12,6 @@ export {
   describe,
   ignored,
   integer,
-  MAX_STOPS,
   mostTokens,
   object,
   present,

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import {
   type GenerateRequest,
+  MAX_STOP_TOKENS,
   NAMED_PARAMETERS,
   type NamedParameter,
   type Range,
@@ -46,7 +47,7 @@ export const samplingFields = {
     & { repeat_penalty: Field<"repetitionPenalty"> },
   stop: stop(),
   stop_token_ids: tokenIds().nullish().meta({
-    description: "Up to 128 tokens that end the output, which does not have them.",
+    description: `Up to ${MAX_STOP_TOKENS} tokens that end the output, which does not have them.`,
   }),
 };
 
