@@ -70,3 +70,9 @@ export interface ChatRequest {
   /** Whether an answer may call several tools; default true. */
   readonly parallelToolCalls?: boolean;
 }
+
+/** What a message says, as one text. */
+export function textOf(content: string | readonly TextPart[] | null): string {
+  if (content === null || typeof content === "string") return content ?? "";
+  return content.map(({ text }) => text).join("\n");
+}

@@ -1,7 +1,15 @@
-import type { ChatMessage } from "./conversation.ts";
-import { arrangeMessages } from "./arrange_messages.ts";
+/**
+ * Messages as a template can show them: in an order that it takes, with calls and contents in the forms that it knows. A
+ * conversation comes as clients and models have made it: system messages anywhere, two messages of one role in a row, text
+ * next to a call. Nothing is left out; what a template has no slot for is shown in the next best one.
+ *
+ * @module
+ */
+import { type ChatMessage, textOf } from "./conversation.ts";
 import { looseResultsShown } from "./loose_results.ts";
+import type { OrderAbilities } from "./order_abilities.ts";
 import type { RenderCall, RenderMessage } from "./render_job.ts";
+import { splitCalls } from "./split_calls.ts";
 import type { Abilities } from "./template_abilities.ts";
 import type { ToolAbilities } from "./tools/tool_abilities.ts";
 
@@ -117,4 +125,150 @@ function shownContent(
   return parts.length < 2 || abilities.parts(role, true)
     ? parts
     : [{ type: "text", text: parts.map(({ text }) => text).join("\n") }];
+}
+
+/** The user's text where the user says nothing between two messages of an assistant. */
+export const NOTHING: RenderMessage = { role: "user", content: "" };
+/** What an assistant says between a result and its user, where a template wants it to say something. */
+const ACKNOWLEDGED: RenderMessage = { role: "assistant", content: "Done." };
+
+/**
+ * Messages as a template can show them.
+ *
+ * @param usesTools Whether there may be calls among them.
+ */
+function arrangeMessages(
+  messages: readonly RenderMessage[],
+  abilities: Pick<Abilities, "developer" | "order" | "tools">,
+  usesTools: boolean,
+): RenderMessage[] {
+  const { order } = abilities;
+  let hasSystem = false;
+  let hasDeveloper = false;
+  for (const { role } of messages) {
+    if (role === "system") hasSystem = true;
+    else if (role === "developer") hasDeveloper = true;
+  }
+  if (hasDeveloper && !abilities.developer) messages = messages.map(asSystem);
+  if (hasSystem || hasDeveloper) messages = withSystemInPlace(messages, order);
+  if (usesTools) messages = splitCalls(messages, order, () => abilities.tools.severalCalls);
+  return inTurn(messages, order);
+}
+
+function asSystem(message: RenderMessage): RenderMessage {
+  return message.role === "developer" ? { ...message, role: "system" } : message;
+}
+
+/**
+ * System messages where the template takes them. Those in front are joined, or are put before the first user's text;
+ * later ones become part of what the user says.
+ */
+function withSystemInPlace(
+  messages: readonly RenderMessage[],
+  order: OrderAbilities,
+): RenderMessage[] {
+  const start = messages.findIndex(({ role }) => !isSystem(role));
+  const leading = start < 0 ? messages : messages.slice(0, start);
+  const rest = start < 0 ? [] : messages.slice(start);
+  const placed: RenderMessage[] = [];
+  for (const message of leading) {
+    const last = placed.at(-1);
+    const second = message.role === "developer" ? order.developerSecond : order.systemSecond;
+    if (last !== undefined && !second) placed[placed.length - 1] = joined(last, message);
+    else placed.push(message);
+  }
+  const folded: RenderMessage[] = [];
+  let foldedLast = false;
+  for (const message of rest) {
+    const folds = isSystem(message.role) &&
+      !(message.role === "developer" ? order.developerLater : order.systemLater);
+    const said: RenderMessage = folds
+      ? { role: "user", content: reminder(textOf(message.content)) }
+      : message;
+    const last = folded.at(-1);
+    // No user message is added next to an existing one.
+    if (last?.role === "user" && said.role === "user" && (folds || foldedLast)) {
+      folded[folded.length - 1] = joined(last, said);
+    } else folded.push(said);
+    foldedLast = folds;
+  }
+  return withLeadingSystem(placed, folded, order);
+}
+
+/** Leading system messages in front of the first user's, where the template shows none. */
+function withLeadingSystem(
+  leading: readonly RenderMessage[],
+  rest: readonly RenderMessage[],
+  order: OrderAbilities,
+): RenderMessage[] {
+  const shows = () =>
+    order.systemFirst && (rest.at(-1)?.role !== "tool" || order.systemBeforeResult);
+  if (leading.length === 0 || leading[0].role === "developer" || shows()) {
+    return [...leading, ...rest];
+  }
+  const said = leading.reduce(joined);
+  if (textOf(said.content) === "" && rest.length > 0) return [...rest];
+  const first = rest.findIndex(({ role }) => role === "user");
+  // Before an assistant that speaks first, or where there is no user: a message of its own.
+  if (first < 0) return [{ role: "user", content: said.content }, ...rest];
+  return rest.map((message, index) =>
+    index === first ? joined({ ...said, role: "user" }, message) : message
+  );
+}
+
+/** A later system message's text, as agents announce such messages. */
+function reminder(text: string): string {
+  return `<system-reminder>\n${text}\n</system-reminder>`;
+}
+
+/** Messages of which none stands behind one that the template wants it not to. */
+function inTurn(messages: readonly RenderMessage[], order: OrderAbilities): RenderMessage[] {
+  const shown: RenderMessage[] = [];
+  let inserted = 0;
+  const nothing = () => ({ ...NOTHING, inserted: inserted++ });
+  for (const message of messages) {
+    if (isEmpty(message) && !order.assistantEmpty) continue;
+    const last = shown.at(-1);
+    const begins = last === undefined || isSystem(last.role);
+    const calls = callsTools(message);
+    const answers = message.role === "assistant" || message.role === "tool";
+    if (answers && begins && !order.assistantFirst) {
+      shown.push(nothing(), message);
+    } else if (message.role === "user" && last?.role === "user" && !order.usersInRow) {
+      shown[shown.length - 1] = joined(last, message);
+    } else if (message.role === "user" && last?.role === "tool" && !order.userAfterResult) {
+      shown.push(order.assistantEmpty ? { ...NOTHING, role: "assistant" } : ACKNOWLEDGED, message);
+    } else if (message.role === "assistant" && last?.role === "assistant" && !callsTools(last)) {
+      if (calls ? order.assistantBeforeCall : order.assistantsInRow) shown.push(message);
+      else if (calls) shown.push(nothing(), message);
+      else shown[shown.length - 1] = joined(last, message);
+    } else {
+      shown.push(message);
+    }
+  }
+  return shown.length === 0 ? [NOTHING] : shown;
+}
+
+/** Two messages as one, which is of the first one's role. */
+function joined(one: RenderMessage, other: RenderMessage): RenderMessage {
+  const reasoning = [one.reasoning, other.reasoning].filter(Boolean).join("\n\n");
+  const texts = [one, other].map(({ content }) => textOf(content)).filter((text) => text !== "");
+  return {
+    ...one,
+    content: texts.join("\n\n"),
+    ...(reasoning === "" ? {} : { reasoning }),
+  };
+}
+
+/** Whether an assistant neither says anything in a message nor calls a tool. */
+export function isEmpty({ role, content, toolCalls = [] }: RenderMessage): boolean {
+  return role === "assistant" && toolCalls.length === 0 && textOf(content) === "";
+}
+
+function callsTools({ toolCalls = [] }: RenderMessage): boolean {
+  return toolCalls.length > 0;
+}
+
+function isSystem(role: RenderMessage["role"]): boolean {
+  return role === "system" || role === "developer";
 }

@@ -44,13 +44,12 @@ export class Protection {
     template: string,
   ) {
     const { messages, templateVariables = {}, reasoningEffort = "", tools = [] } = request;
-    const texts = template + reasoningEffort +
-      JSON.stringify([messages, templateVariables, tools]);
-    this.size = texts.length - template.length;
+    const texts = reasoningEffort + JSON.stringify([messages, templateVariables, tools]);
+    this.size = texts.length;
     const free: string[] = [];
     for (let code = FIRST_MARK; code <= LAST_MARK && free.length < 2; code++) {
       const character = String.fromCharCode(code);
-      if (!texts.includes(character)) free.push(character);
+      if (!texts.includes(character) && !template.includes(character)) free.push(character);
     }
     if (free.length < 2) {
       throw new M40Error(

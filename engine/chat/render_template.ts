@@ -1,11 +1,10 @@
-import { isEmpty, NOTHING } from "./arrange_messages.ts";
 import { effortFor } from "./effort_words.ts";
 import { type Budget, TemplateLimitError } from "./jinja/budget.ts";
 import { TemplateError, TemplateRefusal } from "./jinja/errors.ts";
 import { Marks } from "./jinja/marks.ts";
 import type { Program } from "./jinja/parse.ts";
 import { JinjaTemplate } from "./jinja/template.ts";
-import { shownMessages } from "./messages.ts";
+import { isEmpty, NOTHING, shownMessages } from "./messages.ts";
 import { ANY_ORDER } from "./order_abilities.ts";
 import type { Rendered, RenderJob, RenderMessage, RenderReply } from "./render_job.ts";
 import { LostTextError, shownConversation, type Way } from "./shown_conversation.ts";

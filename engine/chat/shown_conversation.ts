@@ -1,15 +1,33 @@
 /**
  * A conversation as a template writes it, with every text in it: as it came, where the template can show that; else in
- * orders and forms that ask less of the template.
+ * orders and forms that ask less of the template. A model that has not read a message answers as if it had not been sent,
+ * and the user does not see why.
  *
  * @module
  */
 import { type Budget, TemplateLimitError } from "./jinja/budget.ts";
-import type { Marks } from "./jinja/marks.ts";
-import { lostTexts, type SaidText, saidTexts } from "./lost_texts.ts";
+import { isSpace, type Marks } from "./jinja/marks.ts";
 import { type OrderAbilities, STRICT_ORDER } from "./order_abilities.ts";
 import type { RenderMessage } from "./render_job.ts";
 import type { Abilities } from "./template_abilities.ts";
+import { REASONING_TAGS } from "./tagged_reasoning.ts";
+
+/** A text of a conversation. */
+interface SaidText {
+  /** Of which message it is, from 0 on. */
+  readonly message: number;
+  /** Marked, and without what templates take away at its ends. */
+  readonly text: string;
+}
+
+/** How often what is left of a prompt is searched from its start. */
+const MOST_PASSES = 3;
+/** Of what a pass searches, how many times as much as it has it may look at. */
+const PASS_WORK = 8;
+/** Characters behind what was found last in which the next text is looked for first: most stand there. */
+const NEAR = 4096;
+/** Characters by which a text is looked for where each comparison counts. */
+const START = 16;
 
 /** The first of the characters that stand for texts in a second look; they are of private use. */
 const FIRST_STAND_IN = 0xf0000;
@@ -178,4 +196,146 @@ function lostError(
     start.toWellFormed(),
     at,
   );
+}
+
+/**
+ * The texts that have to be in a prompt: what is said, and the names of what is called. Reasoning need not be: most
+ * templates leave out that of earlier turns, whether it is separate or part of the content.
+ */
+function saidTexts(messages: readonly RenderMessage[], marks: Marks): SaidText[] {
+  const said: SaidText[] = [];
+  for (const [message, { role, content, toolCalls = [] }] of messages.entries()) {
+    let texts: readonly string[] = typeof content === "string"
+      ? [content]
+      : (content ?? []).map(({ text }) => text);
+    if (role === "assistant") texts = withoutReasoning(texts, marks);
+    if (toolCalls.length > 0) texts = texts.concat(toolCalls.map(({ name }) => name));
+    for (const one of texts) {
+      const text = inner(one, marks);
+      if (text !== "") said.push({ message, text });
+    }
+  }
+  return said;
+}
+
+/**
+ * The texts that are missing from a prompt, each found at its own position. It takes time in proportion to the prompt's
+ * length: what is searched for too long counts as left out, so that a second look is needed.
+ *
+ * @param budget What the search counts in, where counts bound it.
+ */
+function lostTexts(
+  texts: readonly SaidText[],
+  prompt: string,
+  budget?: Budget,
+): SaidText[] {
+  let lost = texts;
+  let rest = prompt;
+  for (let pass = 0; pass < MOST_PASSES && lost.length > 0; pass++) {
+    const search = new Search(rest, budget);
+    const left: SaidText[] = [];
+    for (const one of lost) if (!search.finds(one.text)) left.push(one);
+    lost = left;
+    if (left.length === 0) break;
+    // Nothing is found across what has been found.
+    rest = search.left();
+  }
+  return [...lost];
+}
+
+/** Looks for texts in a prompt, each behind the one before. */
+class Search {
+  private readonly passed: string[] = [];
+  private from = 0;
+  /** Characters that it may look at beyond those near by. */
+  private work: number;
+
+  constructor(private readonly prompt: string, private readonly budget?: Budget) {
+    this.work = PASS_WORK * prompt.length;
+  }
+
+  finds(text: string): boolean {
+    if (this.takes(text, NEAR)) return true;
+    // Some templates write texts as JSON.
+    const json = JSON.stringify(text).slice(1, -1);
+    if (json !== text && this.takes(json, NEAR)) return true;
+    return this.takesFar(text) || (json !== text && this.takesFar(json));
+  }
+
+  private takesFar(text: string): boolean {
+    if (this.work <= 0) return false;
+    const { from } = this;
+    const found = this.takes(text, Infinity);
+    this.work -= (found ? this.from - text.length : this.prompt.length) - from;
+    return found;
+  }
+
+  /** Takes a text out of the prompt, where it stands within so many characters. */
+  private takes(text: string, within: number): boolean {
+    const { from } = this;
+    const at = this.place(this.prompt.slice(from, from + text.length + within), text);
+    if (at < 0) return false;
+    this.passed.push(this.prompt.slice(from, from + at));
+    this.from = from + at + text.length;
+    return true;
+  }
+
+  /** Where a text stands first; below 0 where it does not. */
+  private place(prompt: string, text: string): number {
+    const { budget } = this;
+    if (budget === undefined) return prompt.indexOf(text);
+    // A long text is looked for by its start, so that each comparison of all of it is counted.
+    const start = text.slice(0, START);
+    budget.search(prompt, start);
+    for (let at = -1;;) {
+      at = prompt.indexOf(start, at + 1);
+      if (at < 0 || text.length <= START) return at;
+      budget.scan(text.length);
+      if (prompt.startsWith(text, at)) return at;
+    }
+  }
+
+  /** What was not found to be one of the texts. */
+  left(): string {
+    return [...this.passed, this.prompt.slice(this.from)].join("\0");
+  }
+}
+
+/** A text without white space and marks at its ends. */
+function inner(text: string, marks: Marks): string {
+  const { mark } = marks;
+  // Most texts start and end with one mark, and no white space next to it.
+  const end = text.length - 1;
+  if (mark !== "" && end > 1 && text[0] === mark && text[end] === mark) {
+    const [first, last] = [text[1], text[end - 1]];
+    if (first !== mark && last !== mark && !isSpace(first) && !isSpace(last)) {
+      return text.slice(1, end);
+    }
+  }
+  const stripped = marks.strip(text, "both");
+  if (mark === "") return stripped;
+  return stripped.slice(
+    stripped.startsWith(mark) ? mark.length : 0,
+    stripped.endsWith(mark) ? -mark.length : undefined,
+  );
+}
+
+/** What stands behind the reasoning in the parts of a content. */
+function withoutReasoning(parts: readonly string[], marks: Marks): readonly string[] {
+  const plain = parts.map((text) => plainOf(text, marks));
+  for (const { close } of REASONING_TAGS) {
+    const last = plain.findLastIndex((text) => text.includes(close));
+    if (last < 0) continue;
+    let end = 0;
+    for (const [, behind] of marks.find(parts[last], close)) end = behind;
+    return [parts[last].slice(end), ...parts.slice(last + 1)];
+  }
+  return parts;
+}
+
+/** A text without the marks in it. Most have one at each end alone, and are not copied. */
+function plainOf(text: string, marks: Marks): string {
+  const { mark } = marks;
+  const second = mark === "" ? -1 : text.indexOf(mark, 1);
+  return second < 0 || second === text.length - 1 ? text : marks.plain(text);
 }

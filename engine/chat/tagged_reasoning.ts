@@ -1,8 +1,7 @@
 import type { ContentTrack } from "../grammar/mod.ts";
 import type { Steering } from "../sampling/mod.ts";
 import type { Tokenizer } from "../tokenizer/mod.ts";
-import { textOf } from "./arrange_messages.ts";
-import type { ChatMessage } from "./conversation.ts";
+import { type ChatMessage, textOf } from "./conversation.ts";
 import { encodeWithin } from "./encode_within.ts";
 import {
   InlineReader,

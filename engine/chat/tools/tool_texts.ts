@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { textOf } from "../arrange_messages.ts";
+import { textOf } from "../conversation.ts";
 import type { RenderCall, RenderMessage } from "../render_job.ts";
 import type { ShownTool } from "./shown_tool.ts";
 import type { ToolAbilities } from "./tool_abilities.ts";
