@@ -3,7 +3,7 @@
  * turn, with as many tokens each. Two kinds of answers:
  *
  * - calls: a model that writes calls as trained ones do. Only the next token of a given call is left of what the
- * grammar allows, so that a random model samples it; grammar, masks, guesses and steps are the real ones.
+ * grammar allows, so that a random model samples it; grammar, masks, drafts and steps are the real ones.
  * - noise: whatever a model of noise makes of the grammar: tokens cut in any way, texts without sense. Nothing of it
  *   can be foreseen.
  *
@@ -76,13 +76,13 @@ function scripted(steering: Steering, script: readonly number[], words: number):
   };
   return {
     next: () => undefined,
-    allowed(generated, guessed) {
-      const allowed = steering.allowed!(generated, guessed);
+    allowed(generated, drafted) {
+      const allowed = steering.allowed!(generated, drafted);
       const mask = place(generated);
-      // After a wrong guess the grammar alone holds.
+      // After a wrong draft the grammar alone holds.
       return mask === undefined || allowed === undefined ? allowed : { ...allowed, mask };
     },
-    guess: (generated, most) => steering.guess!(generated, most),
+    draft: (generated, most) => steering.draft!(generated, most),
     prepare: (generated) => steering.prepare!(generated),
   };
 }
@@ -96,7 +96,7 @@ interface Round {
   /** Seconds of processors that the process took: what a machine that does other things as well leaves comparable. */
   readonly cpuSeconds: number;
   readonly steps: number;
-  readonly guessed: number;
+  readonly drafted: number;
   readonly certain: number;
   readonly reports: readonly StepReport[];
 }
@@ -182,14 +182,14 @@ class Bench {
     }));
     const seconds = (performance.now() - started) / 1000;
     const cpu = process.cpuUsage(cpuBefore);
-    const { steps, guessedTokens, certainTokens, generatedTokens } = engine.status();
+    const { steps, draftTokens, certainTokens, generatedTokens } = engine.status();
     return {
       lengths,
       seconds,
       cpuSeconds: (cpu.user + cpu.system) / 1e6,
       tokens: generatedTokens - before.generatedTokens,
       steps: steps - before.steps,
-      guessed: guessedTokens - before.guessedTokens,
+      drafted: draftTokens - before.draftTokens,
       certain: certainTokens - before.certainTokens,
       reports,
     };
@@ -202,11 +202,11 @@ function median(values: readonly number[]): number {
 
 function describe(name: string, rounds: readonly Round[]): string {
   const speed = median(rounds.map(({ tokens, seconds }) => tokens / seconds));
-  const { tokens, steps, guessed, certain } = rounds[0];
+  const { tokens, steps, drafted, certain } = rounds[0];
   return `  ${name.padEnd(24)} ${
     speed.toFixed(1).padStart(8)
   } tokens/s; ${tokens} tokens in ${steps} ` +
-    `steps, ${guessed} guessed, ${certain} certain\n${describeSteps(rounds)}`;
+    `steps, ${drafted} drafted, ${certain} certain\n${describeSteps(rounds)}`;
 }
 
 /** Where a round's time goes: in steps, by their rows, and between them. */

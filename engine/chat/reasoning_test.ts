@@ -261,9 +261,9 @@ Deno.test("what a budget says follows from the tokens alone, in whatever order t
   const asked = fc.array(fc.tuple(fc.nat(wish.length), fc.nat(3)), { minLength: 1, maxLength: 20 });
   fc.assert(fc.property(asked, fc.nat(12), (questions, budget) => {
     const steering = format.limit(budget);
-    for (const [length, guesses] of questions) {
-      // Guesses that never come.
-      const tokens = [...wish.slice(0, length), ...Array(guesses).fill(3 + 65)];
+    for (const [length, drafts] of questions) {
+      // Drafts that never come.
+      const tokens = [...wish.slice(0, length), ...Array(drafts).fill(3 + 65)];
       assertEquals(steering.next(tokens), format.limit(budget).next(tokens));
     }
   }));

@@ -386,10 +386,10 @@ function budgeted(
   const budget = format?.limit(reasoningBudget);
   return {
     next: (generated) => budget?.next(generated) ?? steering?.next(generated),
-    allowed: (generated, guessed) => steering?.allowed?.(generated, guessed),
+    allowed: (generated, drafted) => steering?.allowed?.(generated, drafted),
     proceed: (generated) => steering?.proceed?.(generated) ?? true,
-    guess: (generated, most) =>
-      budget?.next(generated) === undefined ? steering?.guess?.(generated, most) ?? [] : [],
+    draft: (generated, most) =>
+      budget?.next(generated) === undefined ? steering?.draft?.(generated, most) ?? [] : [],
     prepare: (generated) => steering?.prepare?.(generated) ?? false,
     begun: (over) => steering?.begun?.(over),
   };

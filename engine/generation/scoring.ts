@@ -28,7 +28,7 @@ const NO_TOKENS: ReadonlySet<number> = new Set();
 
 /**
  * The log-probabilities of the tokens of a given text. It is an ordinary sequence: it waits, may be preempted and can
- * be cancelled. Its prompt is the first token. The others are forced, and they are also its guesses, so that a step
+ * be cancelled. Its prompt is the first token. The others are forced, and they are also its drafts, so that a step
  * computes as many as fit.
  */
 export class Scoring implements SequenceListener {
@@ -61,7 +61,7 @@ export class Scoring implements SequenceListener {
       // A text may contain them anywhere.
       endTokens: NO_TOKENS,
       steering: { next: (generated) => tokens[1 + generated.length] },
-      guess: ({ length }, most) => tokens.slice(length, length + most),
+      draft: ({ length }, most) => tokens.slice(length, length + most),
       listener: this,
     });
   }

@@ -57,7 +57,7 @@ const COMPANIONS: Readonly<Record<Companion["kind"], Companion>> = {
   },
   drafter: {
     kind: "drafter",
-    what: "a drafter, which guesses tokens for a larger model (speculative decoding)",
+    what: "a drafter, which drafts tokens for a larger model (speculative decoding)",
     advice: `m40 does without drafters. ${TAKE_MODEL}`,
   },
   "control vector": {

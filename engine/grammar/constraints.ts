@@ -2,7 +2,7 @@ import { M40Error } from "../errors.ts";
 import type { Steering } from "../sampling/mod.ts";
 import type { Tokenizer } from "../tokenizer/mod.ts";
 import type { Automaton } from "./automaton.ts";
-import { GuessTrust } from "./guessing.ts";
+import { DraftTrust } from "./drafting.ts";
 import { LikelyTexts } from "./likely_texts.ts";
 import {
   type BuiltNetworks,
@@ -25,7 +25,7 @@ export class Constraints {
   private readonly kept: KeptConstraints;
   private readonly preparations = new WeakMap<Automaton, Preparation>();
   private readonly likelyTexts: LikelyTexts;
-  private readonly guessTrust = new GuessTrust();
+  private readonly draftTrust = new DraftTrust();
   private readonly lazyMasks: LazyMasks;
   /** Those that are being built elsewhere. */
   private readonly building = new Map<string, SharedWork<void>>();
@@ -80,7 +80,7 @@ export class Constraints {
       constraint: compiled,
       masks: this.masks,
       likelyTexts: this.likelyTexts,
-      guessTrust: this.guessTrust,
+      draftTrust: this.draftTrust,
       preparationOf: (automaton) => this.preparationOf(automaton),
       tokenBytes: (token) =>
         token < tokenizer.vocabSize ? terminalBytes(tokenizer, token) : new Uint8Array(0),

@@ -3,7 +3,7 @@ import type { AllowedTokens, Steering } from "../sampling/mod.ts";
 import type { Automaton, State } from "./automaton.ts";
 import type { ContentTrack } from "./content_track.ts";
 import type { CompiledConstraint } from "./constraint.ts";
-import { Guessing, type GuessTrust } from "./guessing.ts";
+import { Drafting, type DraftTrust } from "./drafting.ts";
 import type { LikelyTexts } from "./likely_texts.ts";
 import type { TokenMasks } from "./masks.ts";
 import type { Preparation } from "./preparation.ts";
@@ -28,8 +28,8 @@ export interface GrammarSteeringOptions {
   readonly masks: TokenMasks;
   /** How texts that will likely come are usually written. */
   readonly likelyTexts: LikelyTexts;
-  /** The trust in guesses of all answers. */
-  readonly guessTrust: GuessTrust;
+  /** The trust in drafts of all answers. */
+  readonly draftTrust: DraftTrust;
   /** What is done for an automaton while the device computes. */
   readonly preparationOf: (automaton: Automaton) => Preparation;
   /** The bytes that a token is in a grammar; empty for one that no grammar speaks of. */
@@ -45,13 +45,13 @@ export class GrammarSteering implements Steering {
   private readonly tokens: number[] = [];
   /** After each number of {@link tokens}. */
   private readonly progress: Progress[];
-  private readonly guessing: Guessing;
+  private readonly drafting: Drafting;
   /** What the state that was asked for last allows: each is asked for several times in a step. */
   private last?: { readonly state: State; readonly allowed: AllowedTokens };
 
   constructor(private readonly options: GrammarSteeringOptions) {
-    const { constraint: { automaton }, track, guessTrust } = options;
-    this.guessing = new Guessing(guessTrust);
+    const { constraint: { automaton }, track, draftTrust } = options;
+    this.drafting = new Drafting(draftTrust);
     const content: Progress = {
       kind: "content",
       automaton,
@@ -66,7 +66,7 @@ export class GrammarSteering implements Steering {
     return undefined;
   }
 
-  allowed(generated: readonly number[], guessed = 0): AllowedTokens | undefined {
+  allowed(generated: readonly number[], drafted = 0): AllowedTokens | undefined {
     const { constraint, masks, track } = this.options;
     const progress = this.after(generated);
     switch (progress.kind) {
@@ -85,7 +85,7 @@ export class GrammarSteering implements Steering {
           : withTokens(allowed, openers);
       }
       case "nowhere":
-        if (guessed > 0) return undefined;
+        if (drafted > 0) return undefined;
         // Nothing more would be held to the grammar.
         throw new M40Error(
           "internal",
@@ -100,11 +100,11 @@ export class GrammarSteering implements Steering {
       this.options.masks.proceed(progress.automaton, progress.state);
   }
 
-  guess(generated: readonly number[], most: number): readonly number[] {
+  draft(generated: readonly number[], most: number): readonly number[] {
     const progress = this.after(generated);
     if (progress.kind !== "content") return [];
     const { automaton, state } = progress;
-    return this.guessing.of(
+    return this.drafting.of(
       generated,
       most,
       () => this.options.likelyTexts.after(automaton, state),

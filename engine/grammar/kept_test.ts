@@ -121,7 +121,7 @@ Deno.test("a grammar that its first token makes too ambiguous is refused again, 
   }
 });
 
-Deno.test("a sampled token that a grammar does not allow ends the answer; a guess that it does not allow does nothing", () => {
+Deno.test("a sampled token that a grammar does not allow ends the answer; a draft that it does not allow does nothing", () => {
   const { constraints } = keeping();
   const steering = constraints.steering(regex("a+"));
   const [b] = tokenizer.encode("b", { addSpecial: false });

@@ -93,9 +93,9 @@ export class Preparation {
       seen.add(next);
       left.push({ state: next, bytes });
     };
-    const guessed = likelyTexts.statesAfter(automaton, state);
-    // What is guessed needs the states on its way, and only those.
-    if (bytes === 0) { for (const next of guessed) add(next, MOST_BYTES); }
+    const drafted = likelyTexts.statesAfter(automaton, state);
+    // What is drafted needs the states on its way, and only those.
+    if (bytes === 0) { for (const next of drafted) add(next, MOST_BYTES); }
     if (bytes === MOST_BYTES) return;
     for (const next of automaton.statesBehind(state)) {
       if (seen.size >= MOST_STATES) return;

@@ -29,10 +29,10 @@ export const LEAST_CONTEXT = 256;
 /** KV blocks that a plan has at most. */
 export const MOST_KV_BLOCKS = 2 ** 20;
 /**
- * Outputs of a step beyond one a sequence: guesses of the tokens that a constraint's certain texts are written
+ * Outputs of a step beyond one a sequence: drafts of the tokens that a constraint's certain texts are written
  * with. One takes its logits: half a megabyte with 128k tokens.
  */
-const GUESS_OUTPUTS = 16;
+const DRAFT_OUTPUTS = 16;
 /** Device memory that is left to others. */
 export const RESERVE_BYTES = 256 * 2 ** 20;
 
@@ -327,7 +327,7 @@ export function planOf(
   const counts = {
     n_tokens: stepTokens,
     n_sequences: request.maxRunning,
-    n_outputs: Math.max(request.outputs, request.maxRunning + GUESS_OUTPUTS),
+    n_outputs: Math.max(request.outputs, request.maxRunning + DRAFT_OUTPUTS),
     n_sequence_kv_blocks: Math.ceil(contextTokens / KV_BLOCK_TOKENS),
     n_vocab: shape.vocabSize,
   };
@@ -337,7 +337,7 @@ export function planOf(
     step_bytes: BigInt(stepBytes(of, contextTokens, cache.n_groups, states.length > 0)),
   });
   const limits = limitsOf(counts, request.lanes ? Lane.prompts : Lane.main);
-  const most = request.maxRunning + GUESS_OUTPUTS;
+  const most = request.maxRunning + DRAFT_OUTPUTS;
   const decodeLimits = request.lanes
     ? limitsOf({ ...counts, n_tokens: most, n_outputs: most }, Lane.main)
     : undefined;

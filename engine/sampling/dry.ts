@@ -66,10 +66,10 @@ export class DryPenalties {
   }
 
   /**
-   * What tokens lose now, or where the sequence went on with guesses: at most {@link MAX_TOKEN_BIASES} of
+   * What tokens lose now, or where the sequence went on with drafts: at most {@link MAX_TOKEN_BIASES} of
    * them, those that would go on the longest repetitions.
    *
-   * @param tokens The sequence's tokens, and the guesses.
+   * @param tokens The sequence's tokens, and the drafts.
    */
   penalties(tokens: readonly number[] = this.tokens): Map<number, number> {
     let { repetitions, unbroken } = this;
@@ -113,12 +113,12 @@ export class DryPenalties {
     const start = Math.max(0, place + 1 - this.window);
     next.count = 0;
     let at = 0;
-    // Where guesses stand is not noted.
-    let guess = place;
+    // Where drafts stand is not noted.
+    let draft = place;
     let noted = this.last.get(token) ?? -1;
     while (true) {
-      do guess--; while (guess >= this.tokens.length && tokens[guess] !== token);
-      const earlier = guess >= this.tokens.length ? guess : noted;
+      do draft--; while (draft >= this.tokens.length && tokens[draft] !== token);
+      const earlier = draft >= this.tokens.length ? draft : noted;
       if (earlier < start) break;
       if (earlier === noted) noted = this.previous[noted];
       while (at < before.count && before.places[at] >= earlier) at++;

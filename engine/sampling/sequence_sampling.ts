@@ -24,7 +24,7 @@ export interface SequenceSamplingOptions {
 
 /**
  * How a sequence's next tokens are to be sampled: its parameters, and what of its past they look at. All of it follows from
- * the tokens, so that guesses of the next ones can be sampled for as well.
+ * the tokens, so that drafts of the next ones can be sampled for as well.
  */
 export class SequenceSampling {
   /** The prompt, then what was sampled. */
@@ -45,8 +45,8 @@ export class SequenceSampling {
   /** The surprise that mirostat wants, in bits, and how fast its cut follows what there is; absent: no mirostat. */
   private readonly mirostat?: { readonly tau: number; readonly eta: number };
 
-  /** Whether what is sampled for a guess is what would be sampled without it: mirostat's cut follows from each sample. */
-  readonly canGuess: boolean;
+  /** Whether what is sampled for a draft is what would be sampled without it: mirostat's cut follows from each sample. */
+  readonly canDraft: boolean;
 
   constructor(options: SequenceSamplingOptions) {
     const { prompt, sampling, topLogprobs, stopTokens, tokenBytes = () => NO_BYTES } = options;
@@ -77,7 +77,7 @@ export class SequenceSampling {
     if (sampling.mirostat !== 0 && sampling.temperature > 0) {
       this.mirostat = { tau: sampling.mirostatTau, eta: sampling.mirostatEta };
     }
-    this.canGuess = this.mirostat === undefined;
+    this.canDraft = this.mirostat === undefined;
     this.step = {
       ...sampling,
       mirostat: 0,
@@ -93,15 +93,15 @@ export class SequenceSampling {
     };
   }
 
-  /** How the next token is to be sampled, or the one after so many guesses; valid until the next call. */
-  next(guesses: readonly number[] = []): StepSampling {
+  /** How the next token is to be sampled, or the one after so many drafts; valid until the next call. */
+  next(drafts: readonly number[] = []): StepSampling {
     const { step } = this;
-    const sampled = this.generated.length + guesses.length;
-    const tokens = guesses.length === 0 ? this.tokens : [...this.tokens, ...guesses];
-    const generated = guesses.length === 0 ? this.generated : [...this.generated, ...guesses];
+    const sampled = this.generated.length + drafts.length;
+    const tokens = drafts.length === 0 ? this.tokens : [...this.tokens, ...drafts];
+    const generated = drafts.length === 0 ? this.generated : [...this.generated, ...drafts];
     const only = this.steering?.next(generated);
     const allowed = only === undefined
-      ? this.steering?.allowed?.(generated, guesses.length)
+      ? this.steering?.allowed?.(generated, drafts.length)
       : undefined;
     const mayEnd = sampled >= this.minTokens || this.endTokens.size === 0 || allowed?.onlyEnd;
     const changes = {
@@ -113,8 +113,8 @@ export class SequenceSampling {
       // What is forced says nothing of how surprising the model's own tokens are.
       mirostat: this.mirostat === undefined || only !== undefined ? 0 : 2,
     };
-    if (guesses.length === 0) return Object.assign(step, changes);
-    return { ...step, ...changes, tokenCounts: this.countsAfter(guesses) };
+    if (drafts.length === 0) return Object.assign(step, changes);
+    return { ...step, ...changes, tokenCounts: this.countsAfter(drafts) };
   }
 
   /** Whether all later tokens are sampled alike but for the number of each: no earlier sample and no steering matters. */
@@ -150,8 +150,8 @@ export class SequenceSampling {
   }
 
   /** At most so many tokens that will likely come next, as far as what steers it can say. */
-  guess(most: number): readonly number[] {
-    return this.steering?.guess?.(this.generated, most) ?? [];
+  draft(most: number): readonly number[] {
+    return this.steering?.draft?.(this.generated, most) ?? [];
   }
 
   /** Does a part of the work to come, as far as what steers it has some; the answer is whether more of it is left. */
@@ -185,12 +185,12 @@ export class SequenceSampling {
     return biases;
   }
 
-  private countsAfter(guesses: readonly number[]): StepSampling["tokenCounts"] {
+  private countsAfter(drafts: readonly number[]): StepSampling["tokenCounts"] {
     if (this.window === undefined) return undefined;
     const tokens = [...this.tokens];
     const window = this.window.copy(tokens);
-    for (const guess of guesses) {
-      tokens.push(guess);
+    for (const draft of drafts) {
+      tokens.push(draft);
       window.advance();
     }
     return window.counts;

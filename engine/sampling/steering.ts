@@ -13,7 +13,7 @@ export interface AllowedTokens {
  * long, for one. The model reads what it was made to say, and goes on from there.
  *
  * The answer must follow from the tokens alone: it may be asked again for tokens that it was asked for before,
- * and for tokens that are guessed and never come.
+ * and for tokens that are drafted and never come.
  */
 export interface Steering {
   /**
@@ -27,9 +27,9 @@ export interface Steering {
    * its own sequence.
    *
    * @param generated As above.
-   * @param guessed How many of them, the last ones, are guesses.
+   * @param drafted How many of them, the last ones, are drafts.
    */
-  allowed?(generated: readonly number[], guessed?: number): AllowedTokens | undefined;
+  allowed?(generated: readonly number[], drafted?: number): AllowedTokens | undefined;
   /**
    * Does a part of what {@link allowed} needs, some milliseconds of it at most; the answer is whether that takes little
    * time now. Absent: it always does. What it throws ends its own sequence.
@@ -43,7 +43,7 @@ export interface Steering {
    *
    * @param generated As above.
    */
-  guess?(generated: readonly number[], most: number): readonly number[];
+  draft?(generated: readonly number[], most: number): readonly number[];
   /**
    * Does a part of the work to come, a tenth of a millisecond or so: called while the device computes a step. The answer
    * is whether more of it is left.

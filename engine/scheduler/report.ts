@@ -2,7 +2,7 @@
 export interface StepReport {
   /** Tokens of prompts, and those that were computed again. */
   readonly promptTokens: number;
-  /** Tokens of sequences that sample some in this step; guesses and those that were certain among them. */
+  /** Tokens of sequences that sample some in this step; drafts and those that were certain among them. */
   readonly decodeTokens: number;
   /** From the call of the step to its result. */
   readonly milliseconds: number;
@@ -30,8 +30,8 @@ export interface SchedulerCounts {
   /** Of those, the ones that were found. */
   cachedTokens: number;
   generatedTokens: number;
-  /** Of those, the ones that were guessed, and the ones that were not sampled, as no other was allowed. */
-  guessedTokens: number;
+  /** Of those, the ones that were drafted, and the ones that were not sampled, as no other was allowed. */
+  draftTokens: number;
   certainTokens: number;
   steps: number;
   /** Runs, in which the device went from step to step by itself, and how many of the steps they were. */
@@ -50,7 +50,7 @@ export function noCounts(): SchedulerCounts {
     queriedTokens: 0,
     cachedTokens: 0,
     generatedTokens: 0,
-    guessedTokens: 0,
+    draftTokens: 0,
     certainTokens: 0,
     steps: 0,
     runs: 0,

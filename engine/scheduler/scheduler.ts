@@ -41,7 +41,7 @@ interface Loop {
 /**
  * Decides what the next step computes.
  *
- * Every step takes one token of each decoding sequence, guesses of the tokens after it, and chunks of prompts
+ * Every step takes one token of each decoding sequence, drafts of the tokens after it, and chunks of prompts
  * up to a budget, first come, first served. {@link Roster} admits and preempts. Sampled tokens are delivered
  * while the next step runs.
  *

@@ -26,7 +26,7 @@ export interface StepPlace {
 
 /** Options of a scheduler whose device has two lanes. */
 export interface LaneOptions {
-  /** Tokens of a step of the lane "decode", and its outputs, at most: one of each sequence, and guesses. */
+  /** Tokens of a step of the lane "decode", and its outputs, at most: one of each sequence, and drafts. */
   readonly decodeTokens: number;
   /**
    * The share of the slots for thread blocks that prompts take while sequences decode, above 0 to 1.
@@ -71,7 +71,7 @@ export interface SchedulerOptions {
   readonly maxWaiting: number;
   /** Tokens of one step at most. */
   readonly stepTokens: number;
-  /** Outputs of one step at most; those that sequences do not need are for guesses. Default: none are. */
+  /** Outputs of one step at most; those that sequences do not need are for drafts. Default: none are. */
   readonly stepOutputs?: number;
   /**
    * Steps that are computed at a time, each of other sequences: as many as the device has stages, so that none of them
@@ -90,7 +90,7 @@ export interface SchedulerOptions {
   /** The numbers of tokens, rising, that the device computes at a time; default any. */
   readonly tileTokens?: readonly number[];
   /**
-   * Where given, certain and guessed tokens are computed only as far as they reduce the measured time of a
+   * Where given, certain and drafted tokens are computed only as far as they reduce the measured time of a
    * row. Without it, all of them are.
    */
   readonly rowTimes?: RowTimes;

@@ -26,7 +26,7 @@ Deno.test("a text's tokens are scored several a step where no other sequence nee
     assert(scored.every(({ logprob, top }) => logprob! <= 0 && top!.length === 3));
     await engine.idle();
     const { steps, generatedTokens, usedKvBlocks } = engine.status();
-    // The first token by itself, then one output for each position and some for guesses: 24 a step on the CPU, fewer
+    // The first token by itself, then one output for each position and some for drafts: 24 a step on the CPU, fewer
     // where the device knows how long each number of them takes.
     assert(steps < 64 / 8, `${steps} steps`);
     assertEquals([generatedTokens, usedKvBlocks], [64, 0]);

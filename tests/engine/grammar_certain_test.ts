@@ -1,4 +1,4 @@
-// What a constraint leaves no choice of: taken in without a step of its own, or guessed; the tokens stay the same.
+// What a constraint leaves no choice of: taken in without a step of its own, or drafted; the tokens stay the same.
 import { assert, assertEquals } from "@std/assert";
 import type { Constraint, Engine, EngineOptions, GenerateRequest } from "../../engine/mod.ts";
 import { Constraints } from "../../engine/grammar/constraints.ts";
@@ -29,7 +29,7 @@ const TOOL: Constraint = {
   },
 };
 
-/** The same constraint, token by token: nothing is taken in that was not sampled, nothing is guessed. */
+/** The same constraint, token by token: nothing is taken in that was not sampled, nothing is drafted. */
 function oneByOne(engine: Engine, constraint: Constraint): Steering {
   const { tokenizer, model } = engine;
   const steering = new Constraints(tokenizer, model.vocabSize).steering(constraint);
@@ -80,7 +80,7 @@ async function both(
     );
     return [answers, engine.status()] as const;
   });
-  assertEquals([slow.certainTokens, slow.guessedTokens], [0, 0]);
+  assertEquals([slow.certainTokens, slow.draftTokens], [0, 0]);
   const status = await withEngine(options, async (engine) => {
     const answers = await answersOf(engine, requests.map((one) => ({ ...one, constraint: TOOL })));
     assertEquals(answers, alone);
@@ -138,7 +138,7 @@ Deno.test("max_tokens and stop strings end an answer among certain tokens, where
   }
 });
 
-Deno.test("right guesses of a certain text are accepted together: a text forced in the tokenizer's own tokens needs few steps", async () => {
+Deno.test("right drafts of a certain text are accepted together: a text forced in the tokenizer's own tokens needs few steps", async () => {
   await withEngine({ path: demoModelFile, contextTokens: 256 }, async (engine) => {
     const text = "These are the only words that there may be, whatever the model thinks of them.";
     // So that it is the likeliest way to write it.
@@ -150,8 +150,8 @@ Deno.test("right guesses of a certain text are accepted together: a text forced 
       sampling: { temperature: 0, logitBias },
     }]);
     assertEquals(answer.text, text);
-    const { steps, guessedTokens } = engine.status();
-    assert(guessedTokens > usual.length / 2, `${guessedTokens} of ${usual.length} were guessed`);
+    const { steps, draftTokens } = engine.status();
+    assert(draftTokens > usual.length / 2, `${draftTokens} of ${usual.length} were drafted`);
     assert(steps < answer.completionTokens / 2, `${steps} steps for ${answer.completionTokens}`);
   });
 });

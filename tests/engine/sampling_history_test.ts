@@ -92,13 +92,13 @@ Deno.test("DRY penalises what would go on a repetition as the formula says, at e
         sorted(dryPenalties(tokens, options)),
         `${tokens} ${JSON.stringify(options)}`,
       );
-      const guesses = Array.from({ length: random.below(4) }, token);
-      guesses.forEach((_, n) => {
-        const upTo = guesses.slice(0, n + 1);
+      const drafts = Array.from({ length: random.below(4) }, token);
+      drafts.forEach((_, n) => {
+        const upTo = drafts.slice(0, n + 1);
         assertEquals(
           negated(sampling.next(upTo).tokenBiases),
           sorted(dryPenalties([...tokens, ...upTo], options)),
-          "after guesses",
+          "after drafts",
         );
       });
       const next = token();
@@ -125,11 +125,11 @@ Deno.test("a window of penalties counts the last tokens and no others, the answe
       return sorted(counts);
     };
     for (let i = 0; i < 30; i++) {
-      const guesses = Array.from({ length: random.below(3) }, () => random.below(9));
+      const drafts = Array.from({ length: random.below(3) }, () => random.below(9));
       assertEquals(
-        sorted(sampling.next(guesses).tokenCounts),
-        counted([...tokens, ...guesses]),
-        "after guesses",
+        sorted(sampling.next(drafts).tokenCounts),
+        counted([...tokens, ...drafts]),
+        "after drafts",
       );
       const { tokenCounts } = sampling.next();
       assertEquals(sorted(tokenCounts), counted(tokens));
@@ -186,8 +186,8 @@ Deno.test("DRY penalises no more tokens than a step has room for: those that wou
 Deno.test("the answer does not end before min_tokens, nor ever where end tokens are ignored", () => {
   const least = samplingOf([1], { minTokens: 2 });
   assertEquals(least.next().forbidden, new Set([END]));
-  assertEquals(least.next([3]).forbidden, new Set([END]), "token 2, after a guess");
-  assertEquals(least.next([3, 4]).forbidden, undefined, "token 3, after two guesses");
+  assertEquals(least.next([3]).forbidden, new Set([END]), "token 2, after a draft");
+  assertEquals(least.next([3, 4]).forbidden, undefined, "token 3, after two drafts");
   least.append(sampleOf(3));
   least.append(sampleOf(4));
   assertEquals(least.next().forbidden, undefined);
@@ -198,7 +198,7 @@ Deno.test("the answer does not end before min_tokens, nor ever where end tokens 
   assertEquals(none.next().forbidden, undefined);
 });
 
-Deno.test("steering is asked after the answer so far, and after each guess", () => {
+Deno.test("steering is asked after the answer so far, and after each draft", () => {
   const asked: number[][] = [];
   const steering = {
     next(generated: readonly number[]) {
@@ -231,7 +231,7 @@ Deno.test("mirostat's cut starts at twice the surprise wanted and follows what w
   assertEquals([sampling.next().mirostat, sampling.next().mirostatMu], [2, 9.5]);
   sampling.append({ ...sampleOf(4), surprise: 1 });
   assertEquals(sampling.next().mirostatMu, 10.5);
-  assert(!sampling.canGuess, "a guess would be sampled by a cut that its own sample changes");
-  assert(samplingOf([1], {}).canGuess);
-  assert(samplingOf([1], { mirostat: 2, temperature: 0 }).canGuess);
+  assert(!sampling.canDraft, "a draft would be sampled by a cut that its own sample changes");
+  assert(samplingOf([1], {}).canDraft);
+  assert(samplingOf([1], { mirostat: 2, temperature: 0 }).canDraft);
 });

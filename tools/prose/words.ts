@@ -23,6 +23,7 @@ const WORDS: readonly (readonly [word: RegExp, instead: string])[] = [
   [/\bof its own kind\b/gi, "what it is"],
   [/\b(cache's|copies of|give it|kept|held) pages?\b/gi, "KV block"],
   [/\b(drawing|draws?|drew) (its|their|so many|from stream)\b/gi, "sample"],
+  [/\bguess(es|ed|ing)?\b/gi, "draft (speculative decoding), or suppose"],
   [/\btold apart\b/gi, "distinguish, or recognise"],
   [/\bwho asks\b/gi, "the user, or the client"],
   [/\bsome (ten|twenty|thirty|forty|fifty|sixty|seventy)\b/gi, "the number, or none"],

@@ -10,7 +10,7 @@ import type { SlotManager } from "./slot_manager.ts";
  *
  * A state covers exactly a sequence's computed tokens; it cannot be cut as KV blocks can. A step reads it from one
  * slot and writes it to the same. It writes to another slot where the old state is still needed: others start from
- * it, the prefix cache keeps it, or guesses may be wrong.
+ * it, the prefix cache keeps it, or drafts may be wrong.
  */
 export class States {
   /** @param host Where preempted sequences keep their states; without it they are recomputed. */
@@ -132,7 +132,7 @@ export class States {
     if (startSlot !== undefined) this.slots.release([startSlot]);
   }
 
-  /** A step has computed guesses that were wrong: the state is that before it, and its tokens come again. */
+  /** A step has computed drafts that were wrong: the state is that before it, and its tokens come again. */
   retreat(sequence: Sequence): void {
     sequence.uncomputed = sequence.left - 1;
   }

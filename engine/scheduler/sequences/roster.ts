@@ -200,11 +200,11 @@ export class Roster {
    * shared ones. Where none are free, `force` preempts the newest sequence, maybe this one. If that one takes
    * part in another lane's step, the step must end first, and the result is false.
    *
-   * @param guesses Whether some of the tokens may be wrong.
+   * @param drafts Whether some of the tokens may be wrong.
    */
-  reserve(sequence: Sequence, count: number, force = true, guesses = false): boolean {
+  reserve(sequence: Sequence, count: number, force = true, drafts = false): boolean {
     if (!sequence.runs) return false;
-    while (this.states?.reserve(sequence, guesses) === false) {
+    while (this.states?.reserve(sequence, drafts) === false) {
       if (!force || this.states.comes || !this.makeRoom(sequence)) return false;
     }
     const { kvBlockTokens } = this.kvBlockManager;
@@ -340,7 +340,7 @@ export class Roster {
     }
   }
 
-  /** Gives back KV blocks that were reserved for guesses that were wrong, or for steps that will not be. */
+  /** Gives back KV blocks that were reserved for drafts that were wrong, or for steps that will not be. */
   trim(sequence: Sequence): void {
     const used = Math.ceil(sequence.tokens.length / this.kvBlockManager.kvBlockTokens);
     for (const kvBlocks of sequence.kvBlocks) {

@@ -44,10 +44,10 @@ export interface SequenceOptions extends SequenceSamplingOptions {
   /** A sequence with the same prompt. This one takes over its KV blocks once they are computed. */
   readonly leader?: Sequence;
   /**
-   * Guesses at most so many of the tokens that come after `tokens`. They are computed with the last token,
+   * Drafts at most so many of the tokens that come after `tokens`. They are computed with the last token,
    * and those that would have been sampled anyway are taken in together; what is sampled is the same.
    */
-  readonly guess?: (tokens: readonly number[], most: number) => readonly number[];
+  readonly draft?: (tokens: readonly number[], most: number) => readonly number[];
   /** It ends with its prompt, and nothing is sampled. */
   readonly hidden?: WantedHidden;
   /**
@@ -62,14 +62,14 @@ export interface Turn extends StepSequence {
   readonly sequence: Sequence;
   /** Of a run: the position of the step whose result is next. */
   position: number;
-  /** Tokens that are computed, guesses not counted. */
+  /** Tokens that are computed, drafts not counted. */
   readonly count: number;
   /** Whether its sequence samples in each step; else it computes a prompt, or what it lost. */
   readonly samplesNext: boolean;
   /** What may come after the tokens; computed as well. */
-  readonly guesses: readonly number[];
+  readonly drafts: readonly number[];
   /**
-   * Tokens that are sampled: one after the last token and one after each guess, or none. Or hidden states that are
+   * Tokens that are sampled: one after the last token and one after each draft, or none. Or hidden states that are
    * given, of so many of the last tokens.
    */
   readonly outputs: readonly TurnOutput[];
@@ -88,7 +88,7 @@ export class Sequence {
   leader?: Sequence;
   /** Whether others wait for it so. */
   leads = false;
-  readonly guess?: SequenceOptions["guess"];
+  readonly draft?: SequenceOptions["draft"];
   readonly hidden?: WantedHidden;
   /** Whether it must compute all of its prompt itself. */
   readonly computesAll: boolean;
@@ -126,8 +126,8 @@ export class Sequence {
   answered?: Prefix;
   /**
    * How many tokens before the last are not computed, although it samples one in each step. Some were the
-   * only ones allowed and needed no step. Others were accepted with a wrong guess after them: a state covers
-   * all guesses or none.
+   * only ones allowed and needed no step. Others were accepted with a wrong draft after them: a state covers
+   * all drafts or none.
    */
   uncomputed = 0;
   /** How many steps that are not over it takes part in, also where it runs no more. */
@@ -172,9 +172,9 @@ export class Sequence {
     this.tokens = this.sampler.tokens;
     this.steered = options.steering !== undefined;
     this.logprobs = options.logprobs ?? true;
-    if (this.sampler.canGuess) {
-      this.guess = options.guess ??
-        (options.steering?.guess && ((_, most) => this.sampler.guess(most)));
+    if (this.sampler.canDraft) {
+      this.draft = options.draft ??
+        (options.steering?.draft && ((_, most) => this.sampler.draft(most)));
     }
   }
 
@@ -230,11 +230,11 @@ export class Sequence {
   }
 
   /**
-   * Its part in a step, of at most so many rows that are computed alike; guesses come on top. Sampled tokens are decode
+   * Its part in a step, of at most so many rows that are computed alike; drafts come on top. Sampled tokens are decode
    * rows, also when they are recomputed. The prompt consists of prompt rows, except where another sequence had decoded
    * it. So the K and V of each token keep their bits.
    */
-  turn(most: number, guesses = NO_TOKENS): Turn {
+  turn(most: number, drafts = NO_TOKENS): Turn {
     const { begun: position, kvBlocks, samplesNext, hidden } = this;
     let decode = position >= this.prompt.length;
     let end = decode ? this.tokens.length : this.prompt.length;
@@ -245,13 +245,13 @@ export class Sequence {
       break;
     }
     const count = Math.min(end - position, most);
-    const tokens = this.tokens.slice(position, position + count).concat(guesses);
+    const tokens = this.tokens.slice(position, position + count).concat(drafts);
     const outputs: TurnOutput[] = [];
     if (hidden !== undefined) {
       const kind = "hidden";
       for (let i = this.hiddenIn(count); i > 0; i--) outputs.push({ row: count - i, kind });
     } else if (position + count === this.tokens.length) {
-      for (let i = 0; i <= guesses.length; i++) outputs.push({ row: count - 1 + i });
+      for (let i = 0; i <= drafts.length; i++) outputs.push({ row: count - 1 + i });
     }
     return {
       sequence: this,
@@ -261,7 +261,7 @@ export class Sequence {
       kvBlocks,
       decode,
       samplesNext,
-      guesses,
+      drafts,
       outputs,
     };
   }
@@ -325,11 +325,11 @@ export function endTurn({ sequence, count }: Turn): void {
 
 /** Adds to a turn what follows from the steps before and from the memory reserved: its slots, and how it is sampled. */
 export function completeTurn(turn: Turn): void {
-  const { sequence, guesses, outputs } = turn;
+  const { sequence, drafts, outputs } = turn;
   const { slot, nextSlot = slot } = sequence;
   if (nextSlot !== undefined) turn.states = { from: slot ?? NONE, to: nextSlot };
   if (sequence.hidden !== undefined) return;
   for (let i = 0; i < outputs.length; i++) {
-    outputs[i].sampling = sequence.sampler.next(i === 0 ? NO_TOKENS : guesses.slice(0, i));
+    outputs[i].sampling = sequence.sampler.next(i === 0 ? NO_TOKENS : drafts.slice(0, i));
   }
 }

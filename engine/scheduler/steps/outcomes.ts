@@ -17,7 +17,7 @@ interface Delivery {
 }
 
 /**
- * What comes of a step: its sequences grow by what was sampled, guessed rightly or certain, or give hidden
+ * What comes of a step: its sequences grow by what was sampled, drafted rightly or certain, or give hidden
  * states, and end where they are complete or an output is none. Listeners are notified later, while the device computes.
  * What one throws concerns no other sequence.
  */
@@ -51,10 +51,10 @@ export class Outcomes {
 
   /**
    * Takes in what a sequence's turn gave: its rows, the token after the last one, and then a token more for
-   * each guess that was right. The others are forgotten. Its outputs are those from `first` on.
+   * each draft that was right. The others are forgotten. Its outputs are those from `first` on.
    */
   private takeTurn(turn: Turn, outputs: readonly StepOutput[], first: number): void {
-    const { sequence, position, count, guesses } = turn;
+    const { sequence, position, count, drafts } = turn;
     if (position !== sequence.computed) {
       const problem = `a step gave tokens from ${position} on, after ${sequence.computed}`;
       return this.conclude(sequence, new M40Error("internal", problem));
@@ -64,7 +64,7 @@ export class Outcomes {
     const wanted = turn.outputs.length;
     const failed = wanted > 0 && outputs[first].status !== "ok";
     // The state that is written is the one after all of them.
-    const together = this.states !== undefined && guesses.length > 0;
+    const together = this.states !== undefined && drafts.length > 0;
     // What gave such logits is nothing to be shared.
     if (!failed && !together) this.roster.advance(sequence, count);
     for (let i = 0; i < wanted; i++) {
@@ -76,14 +76,14 @@ export class Outcomes {
       const complete = sequence.append(sample!);
       this.counts.generatedTokens++;
       this.undelivered.push({ sequence, sample });
-      if (together && i === guesses.length) this.roster.advance(sequence, count + i);
+      if (together && i === drafts.length) this.roster.advance(sequence, count + i);
       if (complete) return this.conclude(sequence);
-      if (guesses[i] !== sample!.token) break;
-      this.counts.guessedTokens++;
+      if (drafts[i] !== sample!.token) break;
+      this.counts.draftTokens++;
       if (!together) this.roster.advance(sequence, 1);
     }
     if (together && sequence.left > 1) this.states!.retreat(sequence);
-    if (guesses.length > 0) this.roster.trim(sequence);
+    if (drafts.length > 0) this.roster.trim(sequence);
     if (wanted > 0 && sequence.steered && !sequence.logprobs) this.takeCertain(sequence);
   }
 

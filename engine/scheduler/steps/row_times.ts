@@ -32,7 +32,7 @@ interface Known {
 /**
  * How long steps of so many decoded rows take, as measured. A device computes rows in groups: within one a row more
  * costs next to nothing, and the first row of the next one as much as all of it. Rows that a step could also do without
- * (tokens that are certain, guesses) are worth computing where they take clearly less than the others.
+ * (tokens that are certain, drafts) are worth computing where they take clearly less than the others.
  */
 export class RowTimes {
   private readonly measured = new Map<number, Measured>();

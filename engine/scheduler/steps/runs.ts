@@ -155,6 +155,6 @@ function rowsIn({ maxTokens, sampled }: Sequence, steps: number): number {
 /** Whether a turn is one of those that follow from the one before. */
 function isPlain({ sequence, tokens, outputs, samplesNext }: Turn): boolean {
   return samplesNext && tokens.length === 1 && outputs.length === 1 &&
-    sequence.guess === undefined && sequence.hidden === undefined && sequence.uncomputed === 0 &&
+    sequence.draft === undefined && sequence.hidden === undefined && sequence.uncomputed === 0 &&
     sequence.sampler.isFixed;
 }

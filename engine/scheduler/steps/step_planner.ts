@@ -13,7 +13,7 @@ type StepPlannerOptions = Pick<
   "maxRunning" | "stepTokens" | "stepOutputs" | "concurrentSteps" | "rowTimes" | "lanes"
 >;
 
-/** Plans the next step: one row of each decoding sequence, its certain and guessed tokens, and chunks of prompts. */
+/** Plans the next step: one row of each decoding sequence, its certain and drafted tokens, and chunks of prompts. */
 export class StepPlanner {
   private readonly concurrentSteps: number;
 
@@ -102,7 +102,7 @@ export class StepPlanner {
       if (decoding.length === most) break;
       if (!one.samplesNext || !one.canBegin) continue;
       decoding.push(one);
-      if (one.guess !== undefined || one.uncomputed > 0) isPlain = false;
+      if (one.draft !== undefined || one.uncomputed > 0) isPlain = false;
     }
     const proposed = isPlain ? new Map<Sequence, readonly number[]>() : this.propose(decoding);
     // What is certain or repeated leaves a row to each of those that come after it.
@@ -116,11 +116,11 @@ export class StepPlanner {
     for (const [i, { sequence, count, outputs }] of turns.entries()) {
       if (rows <= 0) break;
       if (outputs.length === 0 || !sequence.runs) continue;
-      const guesses = (proposed.get(sequence) ?? []).slice(0, rows);
-      if (guesses.length === 0) continue;
-      if (!this.roster.reserve(sequence, sequence.left + guesses.length, false, true)) continue;
-      turns[i] = sequence.turn(count, guesses);
-      rows -= guesses.length;
+      const drafts = (proposed.get(sequence) ?? []).slice(0, rows);
+      if (drafts.length === 0) continue;
+      if (!this.roster.reserve(sequence, sequence.left + drafts.length, false, true)) continue;
+      turns[i] = sequence.turn(count, drafts);
+      rows -= drafts.length;
     }
     // The newest sequence is preempted, which may have a planned turn.
     return turns.filter(({ sequence }) => sequence.runs);
@@ -135,7 +135,7 @@ export class StepPlanner {
     const { running, waiting } = this.roster;
     const others = waiting.length > 0 ? maxRunning : running.length;
     let spare = stepOutputs - others;
-    for (const { guesses } of turns) spare -= guesses.length;
+    for (const { drafts } of turns) spare -= drafts.length;
     return Math.max(0, spare);
   }
 
@@ -145,9 +145,9 @@ export class StepPlanner {
     let room = this.spareOutputs([], this.options.lanes?.decodeTokens);
     for (const sequence of decoding) {
       if (room <= 0) break;
-      const guesses = this.guessesOf(sequence, room);
-      room -= guesses.length;
-      proposed.set(sequence, guesses);
+      const drafts = this.draftsOf(sequence, room);
+      room -= drafts.length;
+      proposed.set(sequence, drafts);
     }
     return proposed;
   }
@@ -159,19 +159,19 @@ export class StepPlanner {
   ): number {
     const least = decoding.length;
     const uncomputed = decoding.reduce((sum, one) => sum + one.uncomputed, 0);
-    const guesses = [...proposed.values()].reduce((sum, { length }) => sum + length, 0);
+    const drafts = [...proposed.values()].reduce((sum, { length }) => sum + length, 0);
     const { stepTokens, lanes } = this.options;
-    const most = Math.min(lanes?.decodeTokens ?? stepTokens, least + uncomputed + guesses);
+    const most = Math.min(lanes?.decodeTokens ?? stepTokens, least + uncomputed + drafts);
     if (most <= least) return 0;
     return (this.options.rowTimes?.best(least, most) ?? most) - least;
   }
 
-  /** At most so many guesses of what a sequence samples. */
-  private guessesOf(sequence: Sequence, room: number): readonly number[] {
+  /** At most so many drafts of what a sequence samples. */
+  private draftsOf(sequence: Sequence, room: number): readonly number[] {
     const most = Math.min(room, sequence.maxTokens - sequence.sampled - 1);
-    if (sequence.guess === undefined || most < 1) return [];
+    if (sequence.draft === undefined || most < 1) return [];
     try {
-      return sequence.guess(sequence.tokens, most).slice(0, most);
+      return sequence.draft(sequence.tokens, most).slice(0, most);
     } catch (error) {
       this.outcomes.end(sequence, asM40Error(error));
       return [];

@@ -62,14 +62,14 @@ for (const golden of GOLDENS) {
         outputs: tokens(n).flatMap((_, row) => decode || row === n - 1 ? [{ row, sampling }] : []),
         decode,
       });
-      // What a step gives beyond one output a sequence is wanted of rows of guesses.
+      // What a step gives beyond one output a sequence is wanted of rows of drafts.
       const others = limits.n_sequences - 1;
-      const guesses = limits.n_outputs - limits.n_sequences;
+      const drafts = limits.n_outputs - limits.n_sequences;
       const decoding = Array.from(
         { length: others },
-        (_, i) => sequence(i, 1 + Math.floor((guesses + i) / others), true),
+        (_, i) => sequence(i, 1 + Math.floor((drafts + i) / others), true),
       );
-      const prompt = sequence(others, limits.n_tokens - others - guesses, false);
+      const prompt = sequence(others, limits.n_tokens - others - drafts, false);
       const { outputs } = await device.step([...decoding, prompt]);
       assertEquals(outputs.length, limits.n_outputs);
       assertEquals(

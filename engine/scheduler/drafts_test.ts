@@ -27,9 +27,9 @@ interface Seen {
   readonly states?: StepSequence["states"];
 }
 
-/** A sequence that is served alone, with guesses; and what became of it. */
+/** A sequence that is served alone, with drafts; and what became of it. */
 async function serve(
-  guess: SequenceOptions["guess"],
+  draft: SequenceOptions["draft"],
   maxTokens: number,
   sampling: Partial<SamplingParameters> = {},
   statusOf: FakeDevice["statusOf"] = () => "ok",
@@ -76,7 +76,7 @@ async function serve(
       accept: ({ token }) => sampled.push(token) > 0,
       end: (error) => void ends.push(error),
     },
-    guess,
+    draft,
   });
   scheduler.add(sequence);
   await scheduler.idle();
@@ -103,47 +103,47 @@ function describe({ tokens, position, kvBlocks, outputs, states }: StepSequence)
   };
 }
 
-/** What is sampled without guesses. */
+/** What is sampled without drafts. */
 const expected = (maxTokens: number) => alone(PROMPT, maxTokens, ODDS);
 /** The tokens that come next, the n-th of all tokens replaced by a wrong one. */
-const guessUntil = (wrong: number): SequenceOptions["guess"] => (tokens, most) => {
+const draftUntil = (wrong: number): SequenceOptions["draft"] => (tokens, most) => {
   const first = tokens.length - PROMPT.length;
   return expected(40).slice(first, first + most)
     .map((token, i) => first + i === wrong ? token % 10 + 1 : token);
 };
 
-Deno.test("right guesses are taken in together, each with the token that comes after them", async () => {
-  const { sampled, seen, error } = await serve(guessUntil(Infinity), 20);
+Deno.test("right drafts are taken in together, each with the token that comes after them", async () => {
+  const { sampled, seen, error } = await serve(draftUntil(Infinity), 20);
   assertEquals(sampled, expected(20));
   assertEquals(error, undefined);
-  // One after the prompt, then seven guesses and one more a step; what is left needs no more.
+  // One after the prompt, then seven drafts and one more a step; what is left needs no more.
   assertEquals(seen.map(({ rows }) => rows.length), [6, 8, 8, 3]);
   assertEquals(seen.map(({ position }) => position), [0, 6, 14, 22]);
 });
 
-Deno.test("guesses that a step takes longer for than they are worth are tried, then left out; those that are worth it are not", async () => {
+Deno.test("drafts that a step takes longer for than they are worth are tried, then left out; those that are worth it are not", async () => {
   // A device that computes four rows at a time, and takes longer for more than twice as many steps would.
   const stepMs = (rows: number) => rows <= 4 ? 10 : 25;
-  const { sampled, seen } = await serve(guessUntil(Infinity), 40, {}, undefined, undefined, stepMs);
+  const { sampled, seen } = await serve(draftUntil(Infinity), 40, {}, undefined, undefined, stepMs);
   assertEquals(sampled, expected(40));
   // Nothing is known at first; then a row alone, what is nearer to that, and what lies between.
   assertEquals(seen.slice(1).map(({ rows }) => rows.length), [8, 1, 4, 6, 5, 4, 4, 4, 3]);
 });
 
-Deno.test("what comes after a wrong guess is forgotten, and computed again from there", async () => {
-  const { sampled, seen } = await serve(guessUntil(4), 12);
+Deno.test("what comes after a wrong draft is forgotten, and computed again from there", async () => {
+  const { sampled, seen } = await serve(draftUntil(4), 12);
   assertEquals(sampled, expected(12));
-  // Tokens 1 to 3 were guessed; token 4 was sampled instead of the guess.
+  // Tokens 1 to 3 were drafted; token 4 was sampled instead of the draft.
   assertEquals(seen.map(({ position }) => position), [0, 6, 10]);
   assertEquals(seen[2].rows[0], expected(12)[4]);
 });
 
-Deno.test("a state is taken in with all guesses or none: after a wrong one, the right ones are computed again with the next", async () => {
-  const { sampled, seen } = await serve(guessUntil(4), 12, {}, undefined, 6);
+Deno.test("a state is taken in with all drafts or none: after a wrong one, the right ones are computed again with the next", async () => {
+  const { sampled, seen } = await serve(draftUntil(4), 12, {}, undefined, 6);
   assertEquals(sampled, expected(12));
   // The prompt up to its last KV block border, and the rest; after that as without states.
   assertEquals(seen.map(({ position }) => position), [0, 4, 6, 6]);
-  // A token and seven guesses; that token, the three right guesses and the next one, and six guesses.
+  // A token and seven drafts; that token, the three right drafts and the next one, and six drafts.
   assertEquals(seen.map(({ rows }) => rows.length), [4, 2, 8, 5 + 6]);
   assertEquals(seen[3].rows.slice(0, 5), expected(5));
   const [, , wrong, again] = seen.map(({ states }) => states!);
@@ -151,14 +151,14 @@ Deno.test("a state is taken in with all guesses or none: after a wrong one, the 
   assert(wrong.from !== wrong.to && again.from !== again.to);
 });
 
-Deno.test("where no slot is free besides a sequence's own, nothing is guessed", async () => {
-  const { sampled, seen } = await serve(guessUntil(Infinity), 12, {}, undefined, 1);
+Deno.test("where no slot is free besides a sequence's own, nothing is drafted", async () => {
+  const { sampled, seen } = await serve(draftUntil(Infinity), 12, {}, undefined, 1);
   assertEquals(sampled, expected(12));
   assertEquals(seen.slice(2).every(({ rows }) => rows.length === 1), true);
 });
 
-Deno.test("KV blocks that wrong guesses needed are given back, and none of theirs is published", async () => {
-  const wrong: SequenceOptions["guess"] = (tokens, most) => {
+Deno.test("KV blocks that wrong drafts needed are given back, and none of theirs is published", async () => {
+  const wrong: SequenceOptions["draft"] = (tokens, most) => {
     const next = expected(40)[tokens.length - PROMPT.length];
     return Array.from({ length: most }, () => next % 10 + 1);
   };
@@ -173,8 +173,8 @@ Deno.test("KV blocks that wrong guesses needed are given back, and none of their
   assertEquals(kvBlockManager.idleKvBlocks, Math.floor(17 / KV_BLOCK_TOKENS));
 });
 
-Deno.test("a guess is counted as a token where the one after it is sampled, and not when it was wrong", async () => {
-  const { seen, sampled } = await serve(guessUntil(3), 10, { repetitionPenalty: 1.2 });
+Deno.test("a draft is counted as a token where the one after it is sampled, and not when it was wrong", async () => {
+  const { seen, sampled } = await serve(draftUntil(3), 10, { repetitionPenalty: 1.2 });
   assertEquals(sampled, expected(10));
   const count = (tokens: readonly number[]) => {
     const counts: Record<number, number> = {};
@@ -191,7 +191,7 @@ Deno.test("a guess is counted as a token where the one after it is sampled, and 
   }
 });
 
-Deno.test("every token is sampled by what it would be sampled by without guesses: penalties, repetitions, no end", async () => {
+Deno.test("every token is sampled by what it would be sampled by without drafts: penalties, repetitions, no end", async () => {
   const samplers = {
     presencePenalty: 0.5,
     repeatLastN: 7,
@@ -199,8 +199,8 @@ Deno.test("every token is sampled by what it would be sampled by without guesses
     dryAllowedLength: 1,
     minTokens: 11,
   };
-  const samplingsOf = async (guess: SequenceOptions["guess"]) => {
-    const { seen, sampled } = await serve(guess, 20, samplers);
+  const samplingsOf = async (draft: SequenceOptions["draft"]) => {
+    const { seen, sampled } = await serve(draft, 20, samplers);
     assertEquals(sampled, expected(20));
     return new Map(
       seen.flatMap(({ counters, samplings }) => counters.map((n, i) => [n, samplings[i]])),
@@ -209,18 +209,18 @@ Deno.test("every token is sampled by what it would be sampled by without guesses
   const without = await samplingsOf(undefined);
   assertEquals(without.size, 20);
   for (const wrong of [Infinity, 4, 13]) {
-    const withGuesses = await samplingsOf(guessUntil(wrong));
-    for (const [counter, sampling] of without) assertEquals(withGuesses.get(counter), sampling);
+    const withDrafts = await samplingsOf(draftUntil(wrong));
+    for (const [counter, sampling] of without) assertEquals(withDrafts.get(counter), sampling);
   }
 });
 
-Deno.test("an answer with mirostat makes no guesses: its cut follows from each token that is sampled", async () => {
-  const { sampled, seen } = await serve(guessUntil(Infinity), 12, { mirostat: 2 });
+Deno.test("an answer with mirostat makes no drafts: its cut follows from each token that is sampled", async () => {
+  const { sampled, seen } = await serve(draftUntil(Infinity), 12, { mirostat: 2 });
   assertEquals(sampled, expected(12));
   assertEquals(seen.slice(1).every(({ rows }) => rows.length === 1), true);
 });
 
-Deno.test("an answer ends in the middle of its guesses where it is complete", async () => {
+Deno.test("an answer ends in the middle of its drafts where it is complete", async () => {
   const endAt = 5;
   const end = expected(40)[endAt];
   const sampled: number[] = [];
@@ -248,7 +248,7 @@ Deno.test("an answer ends in the middle of its guesses where it is complete", as
       topLogprobs: 0,
       endTokens: new Set([end]),
       listener: { accept: ({ token }) => sampled.push(token) > 0, end: () => void ends++ },
-      guess: guessUntil(Infinity),
+      draft: draftUntil(Infinity),
     }),
   );
   await scheduler.idle();
@@ -256,22 +256,22 @@ Deno.test("an answer ends in the middle of its guesses where it is complete", as
   assertEquals(ends, 1);
 });
 
-Deno.test("an output that is not finite ends the answer where it would have ended without guesses", async () => {
-  for (const guess of [undefined, guessUntil(Infinity)]) {
+Deno.test("an output that is not finite ends the answer where it would have ended without drafts", async () => {
+  for (const draft of [undefined, draftUntil(Infinity)]) {
     let outputs = 0;
     const status = (): StepOutput["status"] => outputs++ === 6 ? "not_finite" : "ok";
-    const { sampled, error } = await serve(guess, 20, {}, status);
+    const { sampled, error } = await serve(draft, 20, {}, status);
     assertEquals(sampled, expected(20).slice(0, 6));
     assert(error instanceof Error && "code" in error);
     assertEquals(error.code, "not_finite");
   }
 });
 
-Deno.test("one that is not finite after a wrong guess ends nothing", async () => {
+Deno.test("one that is not finite after a wrong draft ends nothing", async () => {
   let outputs = 0;
-  // Token 1 after the prompt's, then the guesses: the second of them is wrong, and the third of no concern.
+  // Token 1 after the prompt's, then the drafts: the second of them is wrong, and the third of no concern.
   const status = (): StepOutput["status"] => outputs++ === 4 ? "not_finite" : "ok";
-  const { sampled, error } = await serve(guessUntil(2), 20, {}, status);
+  const { sampled, error } = await serve(draftUntil(2), 20, {}, status);
   assertEquals(error, undefined);
   assertEquals(sampled, expected(20));
 });
