@@ -9,11 +9,16 @@ const MOST_CHARACTERS = 2 ** 14;
 /** Characters of a template: what comes from the thread is read here. */
 const MOST_TEMPLATE = 2 ** 15;
 
+/** Jobs that may take too much because of what they find out about the template: the next ones know it. */
+const MOST_LESSONS = 8;
+
 /** A template that has been parsed by the thread. */
 interface Known extends BoundedTemplate {
   budget: Budget;
   /** Characters of a request from which on a job has taken too much. */
   tooMuch: number;
+  /** Jobs that have taken too much while they were finding something out. */
+  lessons: number;
 }
 
 /**
@@ -29,10 +34,12 @@ export class LoopRenderer {
     const { size = Infinity } = job;
     const known = this.known.get(job.template);
     if (known === undefined || size >= known.tooMuch || job.describe) return undefined;
+    const { trials } = known;
     known.budget = new Budget(LOOP_LIMITS);
     const made = reply(job, known);
     if (!("kind" in made) || made.kind !== "limit") return made;
-    known.tooMuch = size;
+    const isLesson = known.trials > trials && known.lessons++ < MOST_LESSONS;
+    if (!isLesson) known.tooMuch = size;
     return undefined;
   }
 
@@ -48,6 +55,8 @@ export class LoopRenderer {
       template: new JinjaTemplate(source, program),
       budget: new Budget(LOOP_LIMITS),
       tooMuch: MOST_CHARACTERS,
+      trials: 0,
+      lessons: 0,
     });
   }
 }

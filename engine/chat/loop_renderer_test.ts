@@ -175,3 +175,12 @@ Deno.test("a conversation that takes too much is for the thread, and so are long
     undefined,
   );
 });
+
+Deno.test("a conversation that takes too much for what it finds out about the template keeps no other one away", () => {
+  // Two trials are within what a job may take, and so is one rendering; together they are not.
+  const template = "{% for i in range(2750) %}{% endfor %}".repeat(2) + "{{ messages[0].content }}";
+  const loop = knowing(template);
+  const job = { ...jobOf(template), size: 40 };
+  assertEquals(loop.render(job), undefined);
+  assertEquals(loop.render(job), reply(job));
+});

@@ -36,6 +36,8 @@ export interface BoundedTemplate {
   abilities?: Abilities;
   /** What all renderings for the job that goes on may take together. */
   readonly budget: Budget;
+  /** How often it was rendered to find out what it can show. */
+  trials: number;
 }
 
 /**
@@ -47,7 +49,10 @@ export function reply(job: RenderJob, bounded?: BoundedTemplate): RenderReply {
   try {
     if (bounded === undefined) return renderTemplate(job);
     const { template, budget } = bounded;
-    bounded.abilities ??= findAbilities(template, job.specialTokens, () => bounded.budget);
+    bounded.abilities ??= findAbilities(template, job.specialTokens, () => {
+      bounded.trials++;
+      return bounded.budget;
+    });
     return renderParsed({ template, abilities: bounded.abilities }, job, false, budget);
   } catch (error) {
     const kind = error instanceof TemplateLimitError
