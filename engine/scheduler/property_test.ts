@@ -3,7 +3,7 @@ import { EVENTS, type Events } from "../../tests/fixtures/life_chances.ts";
 import { Life } from "../../tests/fixtures/scheduler_life.ts";
 
 Deno.test("whatever comes, goes and fails, each sequence ends once and samples what it would alone, and no KV block is lost", async () => {
-  const runs = Number(Deno.env.get("M40_SCHEDULER_RUNS") ?? 220);
+  const runs = Number(Deno.env.get("M40_SCHEDULER_RUNS") ?? 120);
   const first = Number(Deno.env.get("M40_SCHEDULER_SEED") ?? 1);
   const sums = { ...EVENTS };
   const add = (events: Events) => {

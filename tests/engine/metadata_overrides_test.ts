@@ -14,7 +14,8 @@ import { readGguf } from "../../engine/gguf/reader.ts";
 import type { StringArray } from "../../engine/gguf/string_array.ts";
 import { readModel } from "../../engine/models/read_model.ts";
 import { changed, f32, goldenHeader, text, u32 } from "../fixtures/changed_model.ts";
-import { Home, m40, TINY } from "../fixtures/cli_program.ts";
+import { Home, TINY } from "../fixtures/cli_program.ts";
+import { m40 } from "../fixtures/cli_session.ts";
 import { Rewritten } from "../fixtures/ollama_dialect.ts";
 import { TemporaryFile } from "../fixtures/temporary.ts";
 

@@ -7,7 +7,8 @@ import { lockModel } from "../../engine/store/model_lock.ts";
 import { readRecord, writeRecord } from "../../engine/store/record.ts";
 import { removeModel } from "../../engine/store/remove.ts";
 import { GOLDEN } from "../fixtures/engine_fixture.ts";
-import { Home, m40 } from "../fixtures/cli_program.ts";
+import { Home } from "../fixtures/cli_program.ts";
+import { m40 } from "../fixtures/cli_session.ts";
 import { splitModel } from "../fixtures/split_model.ts";
 import { inStore, put, putBlob, putHubFile, putManifest } from "../fixtures/store_folder.ts";
 

@@ -1,6 +1,7 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
-import { GOLDEN, Home, m40, TINY } from "../fixtures/cli_program.ts";
+import { GOLDEN, Home, TINY } from "../fixtures/cli_program.ts";
+import { m40 } from "../fixtures/cli_session.ts";
 import { splitModel } from "../fixtures/split_model.ts";
 import { put, putBlob, putManifest } from "../fixtures/store_folder.ts";
 
