@@ -1,6 +1,14 @@
 // The program in environments that lack something: a home, a terminal that can draw, a disk with room.
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { hasScript, Home, onTerminal, PROMPT, ROOT, startServe, TINY } from "../fixtures/cli_program.ts";
+import {
+  hasScript,
+  Home,
+  onTerminal,
+  PROMPT,
+  ROOT,
+  startServe,
+  TINY,
+} from "../fixtures/cli_program.ts";
 import { m40 } from "../fixtures/cli_session.ts";
 
 /** An environment without a home, as services and containers have it. */

@@ -64,7 +64,7 @@ Deno.test("refused clients that do not read do not block other refusals", async 
         return false;
       }
     });
-    assert(sockets.length < 200 + 50, `${sockets.length} sockets`);
+    assert(sockets.length < 200 + 150, `${sockets.length} sockets`);
   }
   for (const client of refused) client.close();
 });
