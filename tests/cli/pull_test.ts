@@ -2,7 +2,8 @@
 import { assertEquals, assertLess, assertMatch, assertNotMatch } from "@std/assert";
 import { join } from "@std/path";
 import { aliases } from "../../engine/store/sources/aliases.ts";
-import { Home, m40, startM40, Watched } from "../fixtures/cli_program.ts";
+import { Home, startM40, Watched } from "../fixtures/cli_program.ts";
+import { m40 } from "../fixtures/cli_session.ts";
 import { smallModel } from "../fixtures/pull_fixture.ts";
 import { content, PullServer } from "../fixtures/pull_server.ts";
 

@@ -2,13 +2,14 @@ import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import {
   hasScript,
   Home,
-  m40,
+  m40 as m40Process,
   onTerminal,
   PROMPT,
   startM40,
   TINY,
   Watched,
 } from "../fixtures/cli_program.ts";
+import { m40 } from "../fixtures/cli_session.ts";
 
 const sampled = ["--max-tokens", "40"];
 /** A prompt that the tiny model continues without end, at temperature 0. */
@@ -42,10 +43,10 @@ Deno.test("m40 run: a prompt from a pipe is the one from the arguments; the line
   await using home = await Home.make();
   const args = ["run", TINY, ...sampled, "--temperature", "0"];
   const typed = await m40(home, [...args, "hello", "world"]);
-  const piped = await m40(home, args, { stdin: "hello world\n" });
+  const piped = await m40Process(home, args, { stdin: "hello world\n" });
   assertEquals(typed.stdout.length > 0, true);
   assertEquals(piped, typed);
-  const empty = await m40(home, args, { stdin: "\n" });
+  const empty = await m40Process(home, args, { stdin: "\n" });
   assertEquals([empty.code, empty.stdout], [2, ""]);
   assertMatch(empty.stderr, /the prompt is empty/);
 });

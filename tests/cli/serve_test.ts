@@ -1,5 +1,6 @@
 import { assertEquals, assertMatch } from "@std/assert";
-import { Home, m40, startServe, TINY } from "../fixtures/cli_program.ts";
+import { Home, startServe, TINY } from "../fixtures/cli_program.ts";
+import { m40 } from "../fixtures/cli_session.ts";
 import { NO_END, sendRaw } from "../fixtures/server_fixture.ts";
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
