@@ -100,6 +100,10 @@ class EventPieces implements Pieces {
     else halfClosed?.addEventListener("abort", this.askClient);
   }
 
+  get isOver(): boolean {
+    return this.ended && this.ready === undefined;
+  }
+
   next(): Promise<readonly Piece[] | undefined> {
     const { ready } = this;
     this.ready = undefined;

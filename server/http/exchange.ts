@@ -33,6 +33,8 @@ export interface Pieces {
    * @throws What the body fails with.
    */
   next(): Promise<readonly Piece[] | undefined>;
+  /** Whether the last pieces have been given; absent: {@link next} says so when it is asked for more. */
+  readonly isOver?: boolean;
   /** Nobody wants more. Whoever waits for a piece is told that there is none. */
   cancel(): void;
 }
@@ -247,8 +249,10 @@ export class Exchange implements Client {
         const pieces = await events.next();
         if (pieces === undefined) break;
         // In one write: that is most of what the server spends on a token.
-        const bytes = framing === "chunked" ? chunked(pieces) : joined(pieces);
+        const isOver = events.isOver ?? false;
+        const bytes = framing === "chunked" ? chunked(pieces, isOver) : joined(pieces);
         await connection.write(bytes);
+        if (isOver) return;
         const turn = connection.turns.take(bytes.length);
         if (turn !== undefined) await turn;
       }

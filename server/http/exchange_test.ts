@@ -9,7 +9,11 @@ import { TurnShare } from "./turn_share.ts";
 const piece = (text: string): Piece => new TextEncoder().encode(text);
 
 /** What a connection writes, one write after the other, for an answer of these pieces. */
-async function writesOf(version: string, ...pieces: readonly (readonly Piece[])[]) {
+async function writesOf(
+  version: string,
+  pieces: readonly (readonly Piece[])[],
+  tellsEnd = false,
+) {
   const writes: string[] = [];
   const connection: ExchangeConnection = {
     incoming: new Incoming({ read: () => Promise.resolve(null) }, () => {}, () => {}),
@@ -24,7 +28,13 @@ async function writesOf(version: string, ...pieces: readonly (readonly Piece[])[
   };
   const head = parseHead(piece(`GET / HTTP/${version}\r\nHost: localhost\r\n\r\n`));
   const left = [...pieces];
-  const body = streamOf({ next: () => Promise.resolve(left.shift()), cancel: () => {} });
+  const body = streamOf({
+    next: () => Promise.resolve(left.shift()),
+    get isOver() {
+      return tellsEnd ? left.length === 0 : undefined;
+    },
+    cancel: () => {},
+  });
   const headers = { "content-type": "text/event-stream" };
   await new Exchange(connection, head, () => new Response(body, { headers })).run();
   return writes;
@@ -33,7 +43,7 @@ async function writesOf(version: string, ...pieces: readonly (readonly Piece[])[
 Deno.test("events that are there together leave in one write, each in a chunk of its own", async () => {
   const long = "x".repeat(300);
   const pieces = [[piece("one")], [piece("two"), piece("drei €"), piece(long)], [piece("4")]];
-  const [head, ...writes] = await writesOf("1.1", ...pieces);
+  const [head, ...writes] = await writesOf("1.1", pieces);
   assertMatch(head, /Transfer-Encoding: chunked\r\n/);
   assertEquals(writes, [
     "3\r\none\r\n",
@@ -41,6 +51,13 @@ Deno.test("events that are there together leave in one write, each in a chunk of
     "1\r\n4\r\n",
     "0\r\n\r\n",
   ]);
-  const old = await writesOf("1.0", ...pieces);
+  const old = await writesOf("1.0", pieces);
   assertEquals(old.slice(1), ["one", `twodrei €${long}`, "4"]);
+});
+
+Deno.test("the end of a stream that tells it leaves with its last event", async () => {
+  const pieces = [[piece("one")], [piece("[DONE]")]];
+  const [, ...writes] = await writesOf("1.1", pieces, true);
+  assertEquals(writes, ["3\r\none\r\n", "6\r\n[DONE]\r\n0\r\n\r\n"]);
+  assertEquals((await writesOf("1.0", pieces, true)).slice(1), ["one", "[DONE]"]);
 });

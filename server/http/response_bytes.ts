@@ -114,9 +114,13 @@ export function joined(pieces: readonly Piece[]): Piece {
   return all;
 }
 
-/** Pieces of a chunked body, a chunk each; none of no bytes, which would be the body's end. */
-export function chunked(pieces: readonly Piece[]): Piece {
-  let most = 0;
+/**
+ * Pieces of a chunked body, a chunk each; none of no bytes, which would be the body's end.
+ *
+ * @param isOver Whether they are the last: the body's end follows on them.
+ */
+export function chunked(pieces: readonly Piece[], isOver = false): Piece {
+  let most = isOver ? LAST_CHUNK.length : 0;
   for (const piece of pieces) most += piece.length + MOST_CHUNK_BYTES;
   const chunks = new Uint8Array(most);
   let at = 0;
@@ -129,6 +133,10 @@ export function chunked(pieces: readonly Piece[]): Piece {
     at += piece.length;
     chunks[at++] = CR;
     chunks[at++] = LF;
+  }
+  if (isOver) {
+    chunks.set(LAST_CHUNK, at);
+    at += LAST_CHUNK.length;
   }
   return chunks.subarray(0, at);
 }
