@@ -272,6 +272,10 @@ Deno.test("two builds differ in the kernels whose instructions differ, whatever 
     "attention_decode_kernel<1, 16, 4>: 0 registers, 0 bytes shared, 4 -> 5 instructions, " +
     "3 -> 4 in the loop",
   ]);
+  // Kernels that differ in types alone have one name: each has its like, in any order.
+  const pair = [kernelOf(loop), kernelOf(longer)];
+  assertEquals(compareKernels(pair, pair.toReversed()).same, 2);
+  assertEquals(compareKernels(pair, [kernelOf(longer), kernelOf(longer)]).different.length, 1);
   // A kernel is the same by the name of its body; one that only one build has is reported.
   const other = "_ZN3m404cuda5otherENS0_9OtherArgsE";
   const { gone, added } = compareKernels([kernelOf(loop)], [kernelOf(loop, other)]);

@@ -26,6 +26,10 @@ function loopLength(kernel: Kernel): number {
 /** An instruction without the registers that it happens to use: what stays the same where code is only renumbered. */
 const shapes = ({ instructions }: Kernel) => instructions.map(({ name }) => name).join(" ");
 
+function isSame(a: Kernel, b: Kernel): boolean {
+  return shapes(a) === shapes(b) && a.registers === b.registers && a.shared === b.shared;
+}
+
 /** The kernels whose instructions are not the same in the same order, or that take other resources. */
 export function compareKernels(before: readonly Kernel[], now: readonly Kernel[]): {
   readonly different: readonly Difference[];
@@ -33,25 +37,35 @@ export function compareKernels(before: readonly Kernel[], now: readonly Kernel[]
   readonly added: readonly string[];
   readonly same: number;
 } {
-  const old = new Map(before.map((kernel) => [nameOf(kernel), kernel]));
-  const names = new Set(now.map(nameOf));
-  const both = now.filter((kernel) => old.has(nameOf(kernel)));
-  const different = both.map((kernel) => ({ kernel, before: old.get(nameOf(kernel))! }))
-    .filter(({ kernel, before }) =>
-      shapes(kernel) !== shapes(before) || kernel.registers !== before.registers ||
-      kernel.shared !== before.shared
-    )
-    .map(({ kernel, before }): Difference => ({
-      kernel,
-      before,
-      instructions: [before.instructions.length, kernel.instructions.length],
-      loop: [loopLength(before), loopLength(kernel)],
-    }));
+  // Template arguments that are types are no part of a name, so several kernels may have one.
+  const old = Map.groupBy(before, nameOf);
+  const all = Map.groupBy(now, nameOf);
+  const different: Difference[] = [];
+  let same = 0;
+  for (const [name, kernels] of all) {
+    const left = [...old.get(name) ?? []];
+    const others = kernels.filter((kernel) => {
+      const at = left.findIndex((one) => isSame(one, kernel));
+      if (at >= 0) left.splice(at, 1);
+      return at < 0;
+    });
+    same += kernels.length - others.length;
+    for (const kernel of others) {
+      const one = left.shift();
+      if (one === undefined) continue;
+      different.push({
+        kernel,
+        before: one,
+        instructions: [one.instructions.length, kernel.instructions.length],
+        loop: [loopLength(one), loopLength(kernel)],
+      });
+    }
+  }
   return {
     different,
-    gone: [...old.keys()].filter((name) => !names.has(name)),
-    added: [...names].filter((name) => !old.has(name)),
-    same: both.length - different.length,
+    gone: [...old.keys()].filter((name) => !all.has(name)),
+    added: [...all.keys()].filter((name) => !old.has(name)),
+    same,
   };
 }
 
