@@ -15,7 +15,7 @@ import type { KvBlockGroup } from "../engine/scheduler/kv_blocks/kv_block_layout
 import { KvBlockManager } from "../engine/scheduler/kv_blocks/kv_block_manager.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence } from "../engine/scheduler/sequences/sequence.ts";
-import { TokenTexts } from "../engine/tokenizer/token_texts.ts";
+import { TokenTexts } from "../engine/tokenizer/streaming_decoder.ts";
 import { loadTokenizer } from "../engine/tokenizer/load.ts";
 
 const SEQUENCES = 32;

@@ -3,7 +3,7 @@ import { type Engine, M40Error } from "../engine/mod.ts";
 import type { McpTools } from "../mcp/mod.ts";
 import { AllowedHosts, refuseWebPages, refuseWhileDraining, requireKey } from "./access/mod.ts";
 import { generateRoute } from "./answer/mod.ts";
-import { messagesRoutes } from "./anthropic/mod.ts";
+import { AnthropicDialect, messagesRoutes, VERSION_HEADER } from "./anthropic/mod.ts";
 import { apiRoutes, OPEN_PATHS, OPERATIONS } from "./api/mod.ts";
 import {
   applyTemplateRoute,
@@ -17,15 +17,18 @@ import { mcpRoutes } from "./mcp/mod.ts";
 import { Metrics } from "./metrics/mod.ts";
 import { FixedModel, type Models } from "./models/mod.ts";
 import { denoTracer, healthRoutes, slotsRoute, traceRequests } from "./monitoring/mod.ts";
-import { ollamaRoutes } from "./ollama/mod.ts";
+import { OLLAMA, OLLAMA_PATHS, ollamaRoutes } from "./ollama/mod.ts";
 import {
   chatCompletionsRoute,
   completionsRoute,
   embeddingsRoute,
   modelsRoutes,
+  OPENAI,
 } from "./openai/mod.ts";
 import {
   keptResponsesRoutes,
+  RESPONSES,
+  RESPONSES_PATHS,
   responsesRoutes,
   ResponseStore,
   type StoreLimits,
@@ -33,8 +36,7 @@ import {
 import { pageRoutes } from "./page/mod.ts";
 import { PREFIX_HEADER } from "./request/mod.ts";
 import type { ServerContext, ServerEnv } from "./context.ts";
-import { errorResponse } from "./dialect.ts";
-import { dialectOf } from "./dialects.ts";
+import { type Dialect, errorResponse } from "./dialect.ts";
 import { HttpError, toHttpError } from "./errors.ts";
 import { route } from "./route.ts";
 
@@ -163,4 +165,27 @@ function unknownRoute(method: string, path: string): HttpError {
       all.at(-1)
     }.`,
   );
+}
+
+/** Dialects but that of most of OpenAI's paths: the paths that each answers, known or not, and how it is made for a request. */
+const OTHERS: readonly { readonly paths: RegExp; readonly make: () => Dialect }[] = [
+  { paths: /^\/v1\/messages(\/|$)/, make: () => new AnthropicDialect() },
+  { paths: RESPONSES_PATHS, make: () => RESPONSES },
+  { paths: OLLAMA_PATHS, make: () => OLLAMA },
+];
+
+/** Paths that OpenAI's clients ask for as well as Anthropic's. */
+const SHARED_PATHS = /^\/v1\/models(\/|$)/;
+
+/**
+ * How errors and streams of a path are written.
+ *
+ * @param header Gives a header of the request.
+ */
+function dialectOf(path: string, header: (name: string) => string | undefined): Dialect {
+  if (SHARED_PATHS.test(path) && header(VERSION_HEADER) !== undefined) {
+    return new AnthropicDialect();
+  }
+  for (const { paths, make } of OTHERS) if (paths.test(path)) return make();
+  return OPENAI;
 }

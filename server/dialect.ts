@@ -11,7 +11,7 @@ export interface StreamShape {
   readonly end: string;
 }
 
-/** What a family of routes writes in its own way; one for each request (`dialects.ts` has them all). */
+/** What a family of routes writes in its own way; one for each request (`app.ts` knows them all). */
 export interface Dialect {
   /** Headers that every answer carries, errors too. */
   readonly headers?: Readonly<Record<string, string>>;

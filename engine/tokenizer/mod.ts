@@ -7,7 +7,7 @@ export { assertKnownTokenizer, loadTokenizer } from "./load.ts";
 export { LongestToken } from "./longest_token.ts";
 export { readTokenizer } from "./read_tokenizer.ts";
 export { describeSuppressed } from "./suppressed_tokens.ts";
-export { TokenTexts } from "./token_texts.ts";
+export { TokenTexts } from "./streaming_decoder.ts";
 export type {
   DecodeOptions,
   EncodeOptions,

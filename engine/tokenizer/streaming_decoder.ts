@@ -73,3 +73,22 @@ export class StreamingDecoder {
     return this.#utf8!.decode();
   }
 }
+
+/** What each token stands for by itself, in the middle of a text. Kept, since the same ones come often. */
+export class TokenTexts {
+  private readonly texts: (string | undefined)[] = [];
+
+  /** @param tokenizer What decodes them. */
+  constructor(
+    private readonly tokenizer: {
+      readonly vocabSize: number;
+      decode(tokens: readonly number[], options: { continuing: boolean }): string;
+    },
+  ) {}
+
+  /** U+FFFD where a token is part of a character; "" of what a model has logits for beyond its vocabulary. */
+  of(token: number): string {
+    if (token >= this.tokenizer.vocabSize) return "";
+    return this.texts[token] ??= this.tokenizer.decode([token], { continuing: true });
+  }
+}

@@ -30,7 +30,6 @@ export const HOUSE: readonly string[] = [
   "server/mod.ts",
   "server/serve.ts",
   "server/app.ts",
-  "server/dialects.ts",
   "server/api",
   "server/page",
   "server/mcp",
