@@ -136,9 +136,10 @@ Deno.test("every builtin counts what it is given before it looks at it", () => {
     ])
     .concat(["t + 'x'", "t * 2", "t[1:]", "t[::2]", "t[7]", "{}[t]", "{t: 1}", "[t] | string"])
     .concat(["l + l", "l * 2", "l[1:]", "t % 1", "'%s' % t", "dict([t])", "raise_exception([t])"])
+    .concat(["l == m", "l < m", "l.count(0)", "l.index(0)", "1.5[t]", "l[t]"])
     .concat(["[t] | tojson", "t.format()", "'{}'.format(t)", "[t] | map('upper') | list"]);
   const ANY_LENGTH = { listLength: Infinity, stringLength: Infinity };
-  const given = { t: long, l: list };
+  const given = { t: long, l: list, m: [...list] };
   const start = new Budget({ ...LOOP_LIMITS, steps: Infinity });
   new JinjaTemplate("").render(given, { budget: start });
   const steps = start.steps + long.length * LOOP_LIMITS.stepsPerCharacter;
@@ -151,6 +152,32 @@ Deno.test("every builtin counts what it is given before it looks at it", () => {
       "steps",
       expression,
     );
+  }
+});
+
+Deno.test("what takes longer than a look at each character counts as more", () => {
+  const given = { t: "a".repeat(4000) };
+  const stepsOf = (source: string) => {
+    const budget = new Budget({ ...LOOP_LIMITS, steps: Infinity });
+    new JinjaTemplate(source).render(given, { budget });
+    return budget.steps;
+  };
+  for (const expression of ["'a'.strip(t)", "'a' | trim(t)", "t.istitle()", "t.isspace()"]) {
+    const steps = stepsOf(`{% set x = ${expression} %}`) - stepsOf("{% set x = t.isalpha() %}");
+    assert(steps > given.t.length / 2, `${expression}: ${steps}`);
+  }
+});
+
+Deno.test("tuples that share their parts, and long digits, end on the event loop", () => {
+  const sources = [
+    // 2^17 elements out of 17 tuples, and one that makes no key of them.
+    "{% set ns = namespace(t=(0,)) %}{% for i in range(17) %}{% set ns.t = (ns.t, ns.t) %}{% endfor %}" +
+    "{{ {}[(ns.t, [])] }}",
+    "{{ ('1' * 100) | float }}",
+  ];
+  for (const source of sources) {
+    const budget = new Budget(LOOP_LIMITS);
+    assertThrows(() => new JinjaTemplate(source).render({}, { budget }), TemplateLimitError);
   }
 });
 

@@ -4,7 +4,7 @@ import { formatBraces, mappedArgs, type Parts } from "./format_braces.ts";
 import { elementAt, lengthOf, sequenceOf } from "./iterate.ts";
 import { isNumber } from "./numbers.ts";
 import { hashOf, isSame } from "./operators.ts";
-import type { Rendering } from "./rendering.ts";
+import { ELEMENT, type Rendering } from "./rendering.ts";
 import { bounds, sliced } from "./slices.ts";
 import {
   MARKUP_METHODS,
@@ -66,6 +66,7 @@ export function item(rendering: Rendering, object: Value, key: Value): Value {
   const entry = entryOf(rendering, object, key);
   if (entry !== undefined) return entry;
   if (isString(key)) {
+    rendering.budget.scan(textOf(key).length);
     const name = rendering.marks.plain(textOf(key));
     const own = ownAttribute(rendering, object, name);
     return own === undefined ? missing(object, name) : own;
@@ -81,7 +82,7 @@ function entryOf(rendering: Rendering, object: Value, key: Value): Value | undef
   if (object instanceof Undefined) throw undefinedError(object);
   if (object instanceof Dict) {
     // What cannot be a key is in no mapping.
-    if (isKey(key)) return object.get(hashOf(rendering, key));
+    if (isKey(rendering, key)) return object.get(hashOf(rendering, key));
     return undefined;
   }
   const place = typeof key === "boolean" ? Number(key) : key;
@@ -93,10 +94,15 @@ function entryOf(rendering: Rendering, object: Value, key: Value): Value | undef
   return place < length && place >= -length ? elementAt(rendering, object, place) : undefined;
 }
 
-function isKey(value: Value): boolean {
+/** Counted, as tuples that share their parts can have many more than there are. */
+function isKey(rendering: Rendering, value: Value): boolean {
+  rendering.budget.step();
   if (value instanceof DictView) return value.kind === "values";
   if (Array.isArray(value) || value instanceof Dict) return false;
-  return !(value instanceof Tuple) || value.items.every(isKey);
+  if (value instanceof Tuple) {
+    for (const one of value.items) if (!isKey(rendering, one)) return false;
+  }
+  return true;
 }
 
 /** What Python's `getattr` finds; undefined where there is nothing of that name. */
@@ -204,6 +210,7 @@ function sequenceMethod(
 ): Value | undefined {
   const places = (wanted: Value) => {
     const items = sequenceOf(rendering, sequence)!;
+    rendering.budget.scan(ELEMENT * items.length);
     return items.flatMap((one, i) => isSame(rendering, one, wanted) ? [i] : []);
   };
   switch (name) {

@@ -76,6 +76,7 @@ function float(rendering: Rendering, value: Value, args: Args): Value {
   if (value instanceof Undefined) throw undefinedError(value);
   if (isNumber(value)) return new Float(floatOf(value));
   if (!isString(value)) return fallback;
+  if (textOf(value).length > SHORT_NUMERAL) rendering.budget.uncounted();
   const found = parseFloatText(numeral(rendering, value));
   return found === undefined ? fallback : new Float(found);
 }
@@ -168,8 +169,9 @@ function mapping(rendering: Rendering, { positional, named }: Args): (value: Val
   }
   const [name, ...rest] = positional;
   if (!isString(name)) throw typeError("map wants an attribute or a filter's name");
+  const plainName = rendering.marks.plain(textOf(name));
   const given = new Args(rest, named);
-  return (value) => applyFilter(rendering, rendering.marks.plain(textOf(name)), value, given);
+  return (value) => applyFilter(rendering, plainName, value, given);
 }
 
 /** Those of the elements that pass a test, or those that do not. */
@@ -184,13 +186,12 @@ function selecting(wanted: boolean, byAttribute: boolean): Filter {
       const find = pathOf(rendering, path);
       const name = rest.shift();
       if (name !== undefined && !isString(name)) throw typeError("a test's name is wanted");
+      const test = name && rendering.marks.plain(textOf(name));
       const args = new Args(rest, named);
       for (const one of iterate(rendering, value)) {
         rendering.budget.step();
         const tested = find(one);
-        const holds = name === undefined
-          ? isTrue(tested)
-          : passes(rendering, rendering.marks.plain(textOf(name)), tested, args);
+        const holds = test === undefined ? isTrue(tested) : passes(rendering, test, tested, args);
         if (holds === wanted) yield one;
       }
     });

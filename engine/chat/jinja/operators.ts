@@ -102,7 +102,7 @@ function equalItems(rendering: Rendering, a: readonly Value[], b: readonly Value
 
 /** Whether two elements are one and the same, or equal. */
 export function isSame(rendering: Rendering, a: Value, b: Value): boolean {
-  if (typeof a === "string") rendering.budget.scan(a.length);
+  rendering.budget.scan(ELEMENT + (typeof a === "string" ? a.length : 0));
   return a === b || areEqual(rendering, a, b);
 }
 

@@ -39,7 +39,9 @@ function stripping(name: string, ends: "both" | "start" | "end"): Method {
     const { marks } = rendering;
     const [characters] = bind(name, args, ["chars"]);
     if (isNone(characters)) return rendering.like(self, marks.strip(text, ends));
-    const set = new Set(marks.plain(string(characters, name)));
+    const stripped = marks.plain(string(characters, name));
+    rendering.budget.scan(2 * ELEMENT * stripped.length);
+    const set = new Set(stripped);
     return rendering.like(self, marks.strip(text, ends, (character) => set.has(character)));
   };
 }
@@ -256,14 +258,16 @@ export const STRING_METHODS: ReadonlyMap<string, Method> = new Map<string, Metho
   ["isascii", consisting(/^[\x00-\x7f]*$/)],
   ["isidentifier", consisting(/^[\p{ID_Start}_]\p{ID_Continue}*$/u)],
   ["isprintable", consisting(/^(?: |[^\p{C}\p{Z}])*$/u)],
-  ["isspace", ({ marks }, text, args) => {
+  ["isspace", ({ marks, budget }, text, args) => {
     bind("isspace", args, []);
+    budget.scan(ELEMENT * text.length);
     return text !== "" && [...marks.plain(text)].every(isSpace);
   }],
   ["isupper", consisting(UPPER)],
   ["islower", consisting(LOWER)],
-  ["istitle", ({ marks }, text, args) => {
+  ["istitle", ({ marks, budget }, text, args) => {
     bind("istitle", args, []);
+    budget.scan(ELEMENT * text.length);
     return isTitle(marks.plain(text));
   }],
   ["removeprefix", removing("removeprefix", false)],
