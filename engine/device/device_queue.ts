@@ -54,7 +54,7 @@ export class DeviceQueue {
 
   private use<T>(uses: Uses, work: () => Promise<T>): Promise<T> {
     uses.count++;
-    const result = uses.before === undefined ? work() : uses.before.then(work);
+    const result = uses.before === undefined ? begin(work) : uses.before.then(work);
     // What comes next begins when the caller has had the result.
     const over = () => {
       if (--uses.count > 0) return;
@@ -63,5 +63,14 @@ export class DeviceQueue {
     };
     result.then(over, over);
     return result;
+  }
+}
+
+/** Begins work at once; what it throws before it gives a promise is its failure as well. */
+function begin<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return work();
+  } catch (error) {
+    return Promise.reject(error);
   }
 }
