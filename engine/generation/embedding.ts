@@ -89,7 +89,8 @@ export async function embedAll(
   else goOn();
   signal?.addEventListener("abort", abort);
   try {
-    if (left > 0) await promise;
+    if (left === 0) resolve();
+    await promise;
     return vectors;
   } finally {
     over = true;

@@ -301,12 +301,16 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
       tokenMs: sampled > 1 ? (lastToken! - firstToken!) / (sampled - 1) : undefined,
       totalMs: performance.now() - this.arrival,
     };
-    observer?.notify("generation", report);
-    options.onReport?.(report);
     clearTimeout(this.deadline);
     options.signal?.removeEventListener("abort", this.abort);
     this.wake?.();
     this.over.resolve();
+    observer?.notify("generation", report);
+    try {
+      options.onReport?.(report);
+    } catch (thrown) {
+      observer?.note(thrown);
+    }
   }
 
   /** Emits the last chunk, with what the decoder and the stop strings held back. */

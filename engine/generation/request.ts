@@ -54,7 +54,7 @@ export interface GenerateRequest {
   timeoutMs?: number;
   /** From when `timeoutMs` counts, by `performance.now()`; default: from now on. */
   timeoutFrom?: number;
-  /** Called once with its outcome. It must not throw. */
+  /** Called once with its outcome. What it throws counts as an observer's. */
   onReport?: (report: GenerationReport) => void;
 }
 

@@ -205,3 +205,11 @@ Deno.test("where the queue is full at first a request is refused, and later it w
     await Promise.all(more);
   });
 });
+
+Deno.test("vectors of no texts are there at once, unless they were wanted no more", async () => {
+  await withEngine({}, async (engine) => {
+    assertEquals(await engine.embed([]), { vectors: [], tokens: 0 });
+    const gone = engine.embed([], { signal: AbortSignal.abort() });
+    assertEquals((await assertRejects(() => gone, M40Error)).code, "cancelled");
+  });
+});

@@ -34,6 +34,24 @@ Deno.test("an observer that throws at every call is reported once, and stops not
   });
 });
 
+Deno.test("a request whose report is received by what throws has its whole answer, and ends at its deadline", async () => {
+  const request = asking(promptOf(20), 10);
+  await withEngine({}, async (engine) => {
+    const expected = await collect(engine.generate(request));
+    let reports = 0;
+    const onReport = () => {
+      reports++;
+      throw new Error("a report");
+    };
+    assertEquals(await collect(engine.generate({ ...request, onReport })), expected);
+    const deadline = { timeoutMs: 1, timeoutFrom: performance.now() - 1000 };
+    const late = await collect(engine.generate({ ...request, ...deadline, onReport }));
+    assert(late.error instanceof M40Error && late.error.code === "timeout");
+    assertEquals([reports, engine.status().observerErrors], [2, 2]);
+    await engine.idle();
+  });
+});
+
 Deno.test("a reader gets chunks that are there together, up to a number", async () => {
   await withEngine({}, async (engine) => {
     const request = asking(promptOf(20), 100);
