@@ -121,3 +121,16 @@ Deno.test("the process gets what the driver goes by of the environment, and no s
   const names = environment.split("\0").map((variable) => variable.split("=")[0]);
   for (const name of ["PATH", "CUDA_VISIBLE_DEVICES"]) assert(names.includes(name), name);
 });
+
+Deno.test("a call between two steps that finds the process gone keeps no later one waiting, and the engine closes", async () => {
+  await withEngine({ deviceProcess: true }, async (engine) => {
+    const { kernels, program } = cardOf(engine);
+    await collect(engine.generate(asking(promptOf(5), 2)));
+    Deno.kill(kernels.processId!, "SIGKILL");
+    for (let i = 0; i < 2; i++) {
+      assertEquals((await assertRejects(() => program.executors(1), M40Error)).code, "device");
+    }
+    const { error } = await collect(engine.generate(asking(promptOf(5), 2)));
+    assert(error instanceof M40Error && error.code === "device", `${error}`);
+  });
+});
