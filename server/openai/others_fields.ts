@@ -55,8 +55,9 @@ export interface Thinking extends Pick<ChatRequest, "reasoningEffort" | "templat
 /** Reads the fields, those of m40's own first. */
 export function thinkingOf(body: ThinkingFields): Thinking {
   const { thinking, reasoning } = body;
-  const type = { enabled: true, disabled: false }[thinking?.type ?? ""];
-  const thinks = body.enable_thinking ?? type ?? reasoning?.enabled;
+  const type = thinking?.type;
+  const typed = type === "enabled" || type === "disabled" ? type === "enabled" : undefined;
+  const thinks = body.enable_thinking ?? typed ?? reasoning?.enabled;
   const given = body.chat_template_kwargs ?? undefined;
   const templateVariables = thinks == null ? given : { ...thinkingVariables(thinks), ...given };
   const reasoningEffort = body.reasoning_effort ?? reasoning?.effort ??

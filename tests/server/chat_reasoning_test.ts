@@ -108,7 +108,10 @@ Deno.test("reasoning_effort reaches the template in its words; none is no reason
   assertEquals(await rendered({ reasoning: { effort: "high" } }), "Hello[high||]<think>");
   const both = { reasoning_effort: "low", reasoning: { effort: "high" } };
   assertEquals(await rendered(both), "Hello[low||]<think>");
-  assertEquals(await rendered({ thinking: { type: "auto" }, reasoning: null }), "Hello[||]<think>");
+  // "constructor" is what every object of JavaScript has.
+  for (const type of ["auto", "constructor", "__proto__"]) {
+    assertEquals(await rendered({ thinking: { type }, reasoning: null }), "Hello[||]<think>", type);
+  }
   for (const wrong of [{ enable_thinking: "no" }, { thinking: true }, { reasoning: "high" }]) {
     const refused = await server.post(CHAT, { messages: HELLO, ...wrong });
     assertEquals((await readError(refused, 400)).param, Object.keys(wrong)[0]);
