@@ -159,9 +159,7 @@ export class RequestChecker {
     const { tokenizer } = this;
     const { tools, constraint, reasoningBudget, stopTokens, topLogprobs, timeoutMs } = request;
     const stop = request.stop?.length ? request.stop : this.stopDefaults;
-    const sampling = request.sampling === undefined
-      ? this.sampling
-      : validateSampling(request.sampling, this.vocabSize, this.sampling);
+    const sampling = this.samplingOf(request);
     if (topLogprobs !== undefined) {
       checkRange("logprobs", topLogprobs, { min: 0, max: MAX_TOP_LOGPROBS, integer: true });
     }
@@ -176,10 +174,11 @@ export class RequestChecker {
     }
     if (request.maxTokens !== undefined) {
       checkRange("max_tokens", request.maxTokens, { min: 0, max: 2 ** 31, integer: true });
-      if (sampling.minTokens > request.maxTokens) {
+      const { minTokens = 0 } = request.sampling ?? {};
+      if (minTokens > request.maxTokens) {
         throw new M40Error(
           "invalid_request",
-          `min_tokens is ${sampling.minTokens}; wanted no more than max_tokens, ${request.maxTokens}`,
+          `min_tokens is ${minTokens}; wanted no more than max_tokens, ${request.maxTokens}`,
           "min_tokens",
         );
       }
@@ -221,6 +220,26 @@ export class RequestChecker {
       timeoutMs,
       timeoutFrom: request.timeoutFrom,
       onReport: request.onReport,
+    };
+  }
+
+  /**
+   * How a request is sampled. What it asks for goes before the model's defaults that would contradict it: nobody who
+   * sends it has chosen those.
+   */
+  private samplingOf(
+    { sampling, maxTokens = Infinity, constraint, tools }: GenerateRequest,
+  ): SamplingParameters {
+    const all = sampling === undefined
+      ? this.sampling
+      : validateSampling(sampling, this.vocabSize, this.sampling);
+    const mustEnd = all.ignoreEos && sampling?.ignoreEos === undefined &&
+      (constraint ?? tools) !== undefined;
+    if (all.minTokens <= maxTokens && !mustEnd) return all;
+    return {
+      ...all,
+      minTokens: Math.min(all.minTokens, maxTokens),
+      ignoreEos: all.ignoreEos && !mustEnd,
     };
   }
 

@@ -70,6 +70,9 @@ export function recordDefaults(
       ignore(name, "m40 has nothing like it");
     } else if (typeof value !== "number") {
       ignore(name, `it is ${JSON.stringify(value)}, wanted a number`);
+    } else if (parameter === "seed" && value === -1) {
+      // As Ollama has it: a new one for each request.
+      continue;
     } else {
       try {
         validateSampling({ [parameter]: value }, 0);

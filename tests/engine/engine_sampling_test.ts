@@ -226,6 +226,19 @@ Deno.test("what a model's file recommends holds where a request says nothing, an
   });
 });
 
+Deno.test("what a request asks for goes before the model's defaults that would contradict it", async () => {
+  const sampling = { minTokens: 20, ignoreEos: true, temperature: 0 };
+  const defaults = { sampling, stop: [] };
+  await withEngine({ defaults }, async (engine) => {
+    const prompt = promptOf(10);
+    const { tokens, error } = await collect(engine.generate({ prompt, maxTokens: 5 }));
+    assertEquals([tokens.length, error], [5, undefined]);
+    const constraint = { kind: "choice", texts: ["a"] } as const;
+    const held = await collect(engine.generate({ prompt, maxTokens: 5, constraint }));
+    assertEquals([held.finishReason, held.error], ["stop", undefined]);
+  });
+});
+
 Deno.test("recommendations that no request may have are not used, and reported", async () => {
   const defaults = { temp: -1, top_k: 40, mirostat: 1, min_p: "much", sequence: "kpmt", top_p: 0 };
   await withDefaults(defaults, (engine, warnings) => {

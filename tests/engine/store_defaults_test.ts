@@ -58,6 +58,8 @@ Deno.test("defaults: Ollama's parameters become ours; how it uses its machine is
     warnings: [],
   });
   assertEquals(defaultsOf({ stop: "one" }).stop, ["one"]);
+  // In Ollama that is a new one for each request.
+  assertEquals(defaultsOf({ seed: -1 }), { ...defaultsOf({}), sampling: {} });
   assertEquals(recordDefaults({ system: " \n" }).system, undefined);
   assertEquals(recordDefaults(undefined).sampling, {});
 });
