@@ -422,6 +422,8 @@ install() {
   # The old one stays until the next time: a server that runs opens its libraries there still.
   fresh='' old=''
 
+  # What is moved to a link to a folder lands in that.
+  if [ -d "$prefix/bin/m40" ]; then rm -f "$prefix/bin/m40"; fi
   ln -sf ../lib/m40/m40 "$prefix/bin/.m40.new"
   mv -f "$prefix/bin/.m40.new" "$prefix/bin/m40"
   place "$lib/completions/m40.bash" share/bash-completion/completions/m40

@@ -220,6 +220,7 @@ Deno.test({
     const put: Record<string, () => Promise<void>> = {
       "a file": () => Deno.writeTextFile(program, "#!/bin/sh\n"),
       "a link": () => Deno.symlink("/opt/m40/m40", program),
+      "a link to a folder": () => Deno.symlink(release.home, program),
     };
     for (const [title, place] of Object.entries(put)) {
       await place();
