@@ -3,9 +3,10 @@ import type { StepSequence } from "../device/step_block.ts";
 import type { StepResult } from "../device/step_result.ts";
 import { M40Error } from "../errors.ts";
 import type { Lane, StepPlace } from "./scheduler_options.ts";
+import { HostKvBlocks } from "./kv_blocks/host_kv_blocks.ts";
 import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { Scheduler } from "./scheduler.ts";
-import type { Sequence } from "./sequences/sequence.ts";
+import type { Sequence, SequenceOptions } from "./sequences/sequence.ts";
 import {
   NothingMoves,
   sameToken,
@@ -52,7 +53,7 @@ class Life {
   readonly scheduler: Scheduler;
   readonly ends = new Map<Sequence, unknown>();
 
-  constructor(kvBlocks = 100) {
+  constructor(kvBlocks = 100, host?: HostKvBlocks) {
     this.kvBlocks = new KvBlockManager(kvBlocks, KV_BLOCK_TOKENS);
     this.scheduler = new Scheduler(this.device, this.kvBlocks, {
       maxRunning: 8,
@@ -61,25 +62,31 @@ class Life {
       stepOutputs: 12,
       chunkMs: 50,
       lanes: { decodeTokens: 12, prefillShare: 0.25 },
+      host,
     });
   }
 
   /** A sequence arrives; each prompt has its own tokens. */
-  arrive(promptTokens: number, maxTokens = 100): Sequence {
+  arrive(
+    promptTokens: number,
+    maxTokens = 100,
+    options: Partial<SequenceOptions> = {},
+  ): Sequence {
     const first = 1000 * (1 + this.ends.size + this.scheduler.sequences().length);
     const sequence: Sequence = sequenceOf(promptTokens, maxTokens, first, {
       listener: {
         accept: () => true,
         end: (error) => void this.ends.set(sequence, error),
       },
+      ...options,
     });
     this.scheduler.add(sequence);
     return sequence;
   }
 
   /** A decoding sequence. */
-  async decoder(maxTokens = 100): Promise<Sequence> {
-    const sequence = this.arrive(3, maxTokens);
+  async decoder(maxTokens = 100, options: Partial<SequenceOptions> = {}): Promise<Sequence> {
+    const sequence = this.arrive(3, maxTokens, options);
     await settle();
     while (!sequence.samplesNext) {
       this.device.in("prompts").end();
@@ -237,5 +244,58 @@ Deno.test("while all decode, nothing is decided on the lane of prompts between t
   await settle();
   await life.endStep("prompts");
   assert(arrived.samplesNext);
+  await life.close();
+});
+
+/** A decoding sequence at the end of a KV block, and a preempted one; as many KV blocks are free as are given. */
+async function besidePreempted(freeKvBlocks: number, options: Partial<SequenceOptions> = {}) {
+  const life = new Life(10, new HostKvBlocks(new Uint8Array(10), 1));
+  const { kvBlocks } = life;
+  const oldest = await life.decoder(20, options);
+  const youngest = await life.decoder(20);
+  await life.endStep("decode");
+  const others = kvBlocks.allocate(kvBlocks.freeKvBlocks)!;
+  await life.endStep("decode");
+  assertEquals([youngest.state, youngest.saved?.count], ["preempted", 1]);
+  others.push(...kvBlocks.allocate(kvBlocks.freeKvBlocks)!);
+  while (oldest.computed < 7) await life.endStep("decode");
+  kvBlocks.release(others.splice(0, freeKvBlocks));
+  await settle();
+  return { life, oldest, youngest, others };
+}
+
+Deno.test("a preempted sequence does not return into KV blocks that an earlier one is to have for its next token", async () => {
+  const { life, oldest, youngest, others } = await besidePreempted(2);
+  assertEquals(life.device.underWay.has("prompts"), false);
+  await life.endStep("decode");
+  assertEquals([oldest.computed, youngest.state], [8, "preempted"]);
+  await life.endStep("decode");
+  assertEquals(oldest.computed, 9);
+  life.kvBlocks.release(others);
+  await settle();
+  await life.endStep("prompts");
+  assert(youngest.computed > 4);
+  await life.close();
+});
+
+Deno.test("one that is preempted during a step does not return before what it made room for has its KV blocks", async () => {
+  // With the fifth token six more are certain, which two KV blocks have room for.
+  const steering = {
+    next: ({ length }: readonly number[]) => length >= 6 && length < 12 ? 1 : undefined,
+  };
+  const { life, oldest, youngest, others } = await besidePreempted(3, {
+    steering,
+    logprobs: false,
+  });
+  // It takes two of the three, and one is left.
+  assertEquals(life.device.in("prompts").sequences.length, 1);
+  await life.endStep("decode");
+  assertEquals([oldest.uncomputed, youngest.state], [6, "preempted"]);
+  assertEquals(life.device.underWay.has("decode"), false);
+  await life.endStep("prompts");
+  assertEquals(life.device.in("decode").sequences[0].tokens.length, 7);
+  await life.endStep("decode");
+  assertEquals(oldest.computed, 15);
+  life.kvBlocks.release(others);
   await life.close();
 });

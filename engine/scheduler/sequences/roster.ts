@@ -97,10 +97,14 @@ export class Roster {
     return undefined;
   }
 
-  /** A sequence's KV blocks come back from host memory, and its state, if there is room for them. */
+  /**
+   * A sequence's KV blocks come back from host memory, and its state, if there is room for them and for those that it
+   * needs then: it would take these from the running ones, which would preempt it again.
+   */
   private bringBack(sequence: Sequence): boolean {
     const saved = sequence.saved!;
-    if (saved.count + this.spare > this.kvBlockManager.freeKvBlocks) return false;
+    const needed = saved.count + this.kvBlocksAfter(sequence.computed, sequence.tokens.length);
+    if (needed + this.spare > this.kvBlockManager.freeKvBlocks) return false;
     if (this.states?.hasRoom === false) return false;
     this.states?.bringBack(sequence);
     const kvBlocks = this.kvBlockManager.allocate(saved.count)!;
@@ -168,6 +172,19 @@ export class Roster {
     return sum;
   }
 
+  /** How many KV blocks a sequence of so many tokens needs in addition to those that the computed ones left it. */
+  private kvBlocksAfter(computed: number, tokens: number): number {
+    const { layout, kvBlockTokens } = this.kvBlockManager;
+    const [end, all] = [Math.ceil(computed / kvBlockTokens), Math.ceil(tokens / kvBlockTokens)];
+    let sum = 0;
+    for (const group of layout.groups.keys()) {
+      const held = end - Math.min(layout.firstKvBlock(group, computed), end);
+      const most = layout.mostOfGroup(group, tokens, this.stepTokens);
+      sum += Math.min(all - end, Math.max(0, most - held));
+    }
+    return sum;
+  }
+
   /** Which cached blocks a sequence may share: a new one, any; a preempted one, only those computed like its own. */
   accepted(sequence: Sequence): undefined | ((index: number, rows: number) => boolean) {
     if (sequence.state === "waiting") return undefined;
@@ -190,9 +207,13 @@ export class Roster {
     };
   }
 
-  /** KV blocks kept free for the running sequences, one of each group each, before another is admitted. */
+  /**
+   * KV blocks kept free for the running sequences before another is admitted: one of each group each, or as many as one
+   * waits for until a preempted sequence's step ends. Else that one would return first, and take them.
+   */
   get spare(): number {
-    return this.running.length * this.kvBlockManager.layout.groups.length;
+    const groups = this.kvBlockManager.layout.groups.length;
+    return this.running.reduce((sum, { awaited }) => sum + Math.max(groups, awaited), 0);
   }
 
   /**
@@ -219,6 +240,7 @@ export class Roster {
       needed += Math.max(0, end - kvBlocks.length);
     }
     needed += shared.length;
+    sequence.awaited = 0;
     if (needed === 0) return true;
     let fresh = this.kvBlockManager.allocate(needed);
     while (fresh === undefined) {
@@ -230,7 +252,10 @@ export class Roster {
       // A sequence preempted during a step frees its KV blocks when the step ends. No other is preempted
       // before.
       const { freeKvBlocks, comingFree } = this.kvBlockManager;
-      if (comingFree > 0 && needed <= freeKvBlocks + comingFree) return false;
+      if (comingFree > 0 && needed <= freeKvBlocks + comingFree) {
+        sequence.awaited = needed;
+        return false;
+      }
       if (!this.makeRoom(sequence)) return false;
       fresh = this.kvBlockManager.allocate(needed);
     }
@@ -383,6 +408,7 @@ export class Roster {
   private releaseKvBlocks(sequence: Sequence): void {
     this.kvBlockManager.release(kvBlocksIn(sequence.kvBlocks));
     sequence.kvBlocks = [];
+    sequence.awaited = 0;
     this.states?.release(sequence);
   }
 

@@ -107,6 +107,8 @@ export class Sequence {
    * where none of its tokens to come needs it. Empty while it holds none.
    */
   kvBlocks: number[][] = [];
+  /** KV blocks that it needs for its next step, and has when the step of a sequence ends that was preempted for it. */
+  awaited = 0;
   /**
    * The prefixes of its published KV blocks, one each. An undefined last one: no block from there on is
    * published; see {@link KvBlockManager.publish}.
