@@ -115,6 +115,23 @@ Deno.test("what two lanes rest at the same time counts once", async () => {
   assertEquals(await alone, 20);
 });
 
+Deno.test("what two lanes rest is summed up, though one begins to while another rests", async () => {
+  const waiting: ((rested: number) => void)[] = [];
+  const rest = () => new Promise<number>((resolve) => waiting.push(resolve));
+  const life = new Life({ lanes: LANES }, rest);
+  life.ask(1);
+  await settle();
+  for (const rested of [50, 80]) waiting.shift()!(rested);
+  await settle();
+  assertEquals(life.scheduler.counts.restedMs, 80);
+  await life.endStep(10);
+  while (waiting.length > 0) {
+    waiting.shift()!(0);
+    await settle();
+  }
+  await life.scheduler.idle();
+});
+
 Deno.test("a replica with two lanes takes whole steps of prompts, whatever decodes", async () => {
   const life = new Life({ lanes: LANES }, () => Promise.resolve(0));
   life.ask(10);

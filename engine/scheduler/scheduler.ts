@@ -229,7 +229,8 @@ export class Scheduler implements SequenceQueue {
         if (this.rests) {
           // Samples are delivered before the device's pause.
           outcomes.deliver();
-          this.counts.restedMs += await this.rests.before(loop.index);
+          const rested = await this.rests.before(loop.index);
+          this.counts.restedMs += rested;
         }
         // Requests for the device from now on are served after this step.
         if (lane !== "prompts") this.runs.endsSoon = false;
