@@ -79,7 +79,7 @@ export class Engine {
   private closing?: Promise<void>;
 
   private constructor(loaded: LoadedModel) {
-    const { source, chat, serving } = loaded;
+    const { source, chat } = loaded;
     const plans = loaded.placed instanceof Array
       ? loaded.placed.map(({ placed }) => placed.plan)
       : [loaded.placed.plan];
@@ -109,7 +109,14 @@ export class Engine {
     if (chat !== undefined) {
       chat.encodeText = this.encode.bind(this);
     }
-    this.guarded = new GuardedObserver(serving.onObserverError);
+    const guarded = this.guarded = new GuardedObserver(loaded.serving.onObserverError);
+    const { onPace, onExecutor, onReplica } = loaded.serving;
+    const serving = {
+      ...loaded.serving,
+      onPace: onPace && guarded.guard(onPace),
+      onExecutor: onExecutor && guarded.guard(onExecutor),
+      onReplica: onReplica && guarded.guard(onReplica),
+    };
     this.copies = loaded.placed instanceof Array
       ? new Replicas(loaded.placed, serving, this.guarded)
       : new Replica(loaded.placed, serving, this.guarded);

@@ -138,8 +138,8 @@ export interface EngineOptions {
   /** Receives the bytes of weights that are uploaded, and how many there are. */
   onProgress?: (done: number, total: number) => void;
   /**
-   * Receives what {@link Engine.observer} threw first. Serving goes on, and the observer is still notified; {@link
-   * EngineStatus.observerErrors} counts.
+   * Receives what {@link Engine.observer}, or a callback here that is called while the model is served, threw first.
+   * Serving goes on, and they are still notified; {@link EngineStatus.observerErrors} counts.
    */
   onObserverError?: (error: unknown) => void;
 }

@@ -66,6 +66,17 @@ export class GuardedObserver {
     }
   }
 
+  /** Another callback, which then throws nothing. */
+  guard<T>(call: (value: T) => void): (value: T) => void {
+    return (value) => {
+      try {
+        call(value);
+      } catch (error) {
+        this.note(error);
+      }
+    };
+  }
+
   /** Counts an error that is reported nowhere else, and reports the first. */
   note(error: unknown): void {
     if (this.errors++ > 0) return;

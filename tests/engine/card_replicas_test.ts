@@ -211,6 +211,29 @@ Deno.test("a replica's process is killed under load: nothing is lost or changed,
   });
 });
 
+Deno.test("what throws when it is told of a lost replica ends nothing: others go on, and the replica comes back", async () => {
+  const asked = requests(6);
+  const one = await alone(asked);
+  const reported: unknown[] = [];
+  const options = {
+    ...OPTIONS,
+    deviceProcess: true,
+    onReplica() {
+      throw new Error("it is not heard");
+    },
+    onObserverError: (error: unknown) => reported.push(error),
+  };
+  await withReplicas(MODEL, 2, options, async (engine) => {
+    const answers = answersTo(engine, asked);
+    await until(() => stepsOf(engine)[1] > 2, "it computes");
+    await killBusy(processesOf(engine)[1]);
+    assertEquals(await answers, one);
+    await until(() => engine.status().lostReplicas!.length === 0, "it is ready again");
+    assertEquals(String(reported), "Error: it is not heard");
+    assert(engine.status().observerErrors >= 2);
+  });
+});
+
 Deno.test("a replica whose file was replaced meanwhile is not loaded from the other file, and the others go on", async () => {
   using temporary = new TemporaryFolder();
   const folder = temporary.path;
