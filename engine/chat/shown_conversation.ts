@@ -7,6 +7,7 @@
  */
 import { type Budget, TemplateLimitError } from "./jinja/budget.ts";
 import { isSpace, type Marks } from "./jinja/marks.ts";
+import { firstPlace } from "./jinja/text_search.ts";
 import { type OrderAbilities, STRICT_ORDER } from "./order_abilities.ts";
 import type { RenderMessage } from "./render_job.ts";
 import type { Abilities } from "./template_abilities.ts";
@@ -283,7 +284,7 @@ class Search {
   /** Where a text stands first; below 0 where it does not. */
   private place(prompt: string, text: string): number {
     const { budget } = this;
-    if (budget === undefined) return prompt.indexOf(text);
+    if (budget === undefined) return firstPlace(budget, prompt, text);
     // A long text is looked for by its start, so that each comparison of all of it is counted.
     const start = text.slice(0, START);
     budget.search(prompt, start);

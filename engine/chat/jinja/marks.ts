@@ -6,6 +6,9 @@
  * @module
  */
 
+import type { Budget } from "./budget.ts";
+import { firstPlace } from "./text_search.ts";
+
 /** White space as Python's `str.strip` and `str.split` have it. */
 const SPACES = new Set(
   [
@@ -107,11 +110,19 @@ export class Marks {
   }
 
   /** The positions of a text in another one, from the left, none overlapping: [start, end). */
-  *find(text: string, wanted: string): Generator<[start: number, end: number]> {
+  *find(
+    text: string,
+    wanted: string,
+    budget?: Budget,
+  ): Generator<[start: number, end: number]> {
     const plainWanted = this.plain(wanted);
     if (plainWanted === "") return;
     if (!this.has(text)) {
-      for (let at = 0; (at = text.indexOf(plainWanted, at)) >= 0; at += plainWanted.length) {
+      for (
+        let at = 0;
+        (at = firstPlace(budget, text, plainWanted, at)) >= 0;
+        at += plainWanted.length
+      ) {
         yield [at, at + plainWanted.length];
       }
       return;

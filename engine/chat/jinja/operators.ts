@@ -4,6 +4,7 @@ import { formatPercent } from "./format_percent.ts";
 import { iterate } from "./iterate.ts";
 import { calculate, compareNumbers, integerOf, isNumber } from "./numbers.ts";
 import { ELEMENT, type Rendering } from "./rendering.ts";
+import { firstPlace } from "./text_search.ts";
 import {
   Dict,
   DictView,
@@ -155,7 +156,7 @@ export function contains(rendering: Rendering, container: Value, item: Value): b
     if (!isString(item)) throw typeError(`a string has no ${typeName(item)} in it`);
     const [text, wanted] = [textOf(container), textOf(item)];
     rendering.budget.search(text, wanted);
-    return marks.plain(text).includes(marks.plain(wanted));
+    return firstPlace(rendering.budget, marks.plain(text), marks.plain(wanted)) >= 0;
   }
   if (container instanceof Dict) return container.has(hashOf(rendering, item));
   if (container instanceof DictView && container.kind === "keys") {

@@ -14,6 +14,7 @@ import {
   splitWords,
   textsOf,
 } from "./text_functions.ts";
+import { firstPlace, lastPlace } from "./text_search.ts";
 import { type Args, isString, Markup, typeName, type Value } from "./values.ts";
 
 /** A method of a string; `self` says whether it is safe as HTML. */
@@ -116,8 +117,8 @@ function finding(name: string, fromRight: boolean, missing: boolean): Method {
     const at = part === undefined
       ? -1
       : fromRight
-      ? part[0].lastIndexOf(wanted)
-      : part[0].indexOf(wanted);
+      ? lastPlace(rendering.budget, part[0], wanted)
+      : firstPlace(rendering.budget, part[0], wanted);
     if (at < 0 && !missing) throw valueError("the text is not in it");
     return at < 0 ? -1 : part![1] + marks.length(part![0].slice(0, at));
   };
@@ -131,7 +132,7 @@ function count(rendering: Rendering, text: string, args: Args): Value {
   if (wanted === "") return rendering.marks.length(part[0]) + 1;
   let found = 0;
   rendering.budget.search(text, wanted);
-  for (const _ of rendering.marks.find(part[0], wanted)) {
+  for (const _ of rendering.marks.find(part[0], wanted, rendering.budget)) {
     rendering.budget.step();
     found++;
   }

@@ -17,7 +17,7 @@ export function replaceText(
   const pieces: string[] = [];
   let from = 0;
   let length = text.length;
-  for (const [start, end] of marks.find(text, wanted)) {
+  for (const [start, end] of marks.find(text, wanted, budget)) {
     if (most >= 0 && pieces.length >= most) break;
     budget.step();
     length += by.length - (end - start);
@@ -53,7 +53,7 @@ export function splitText(
   if (rendering.marks.plain(separator) === "") throw valueError("an empty text separates nothing");
   rendering.budget.search(text, separator);
   let places: [number, number][] = [];
-  for (const place of rendering.marks.find(text, separator)) {
+  for (const place of rendering.marks.find(text, separator, rendering.budget)) {
     rendering.budget.step();
     places.push(place);
     if (!fromRight && most >= 0 && places.length > most) break;
