@@ -1,5 +1,6 @@
 // What a run samples is delivered while it goes on; its last samples when the device has its next steps.
 import { assertEquals } from "@std/assert";
+import { M40Error } from "../errors.ts";
 import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { SchedulerDevice } from "./scheduler_options.ts";
@@ -32,4 +33,32 @@ Deno.test("the device has its next run before the last samples of one are delive
     events.join(" "),
     "run sample sample sample run sample sample sample sample",
   );
+});
+
+Deno.test("sequences that migrate during a run of a lost device go on when it is over, though it has not failed", async () => {
+  const [begun, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const device: SchedulerDevice = {
+    ...new NothingMoves(),
+    step: (sequences) => Promise.resolve(sameToken(sequences)),
+    run(sequences, _steps, _limits, take) {
+      take(sameToken(sequences).outputs);
+      queueMicrotask(begun.resolve);
+      return { over: over.promise, stop() {} };
+    },
+  };
+  const migrated = sequence(3, 20, 5);
+  const stepsUnderWay: number[] = [];
+  const scheduler = new Scheduler(device, new KvBlockManager(100, 4), {
+    ...{ maxRunning: 8, maxWaiting: 8, stepTokens: 64, stepOutputs: 12, chunkMs: 50 },
+    runSteps: 3,
+    onLoss: ({ sequences, migrate }) => sequences.forEach(migrate),
+    onChange: () => stepsUnderWay.push(migrated.stepsUnderWay),
+  });
+  scheduler.add(migrated);
+  await begun.promise;
+  scheduler.lose(new M40Error("device", "its process has ended"));
+  assertEquals([migrated.state, stepsUnderWay.at(-1)], ["preempted", 1]);
+  over.resolve();
+  await scheduler.idle();
+  assertEquals(stepsUnderWay.at(-1), 0);
 });

@@ -287,7 +287,8 @@ export class Scheduler implements SequenceQueue {
       for (const turn of turns) endTurn(turn);
       if (inRun) this.runs.end(step);
       step.holds?.release();
-      if (this.loops.length > 1) this.notice();
+      // Sequences that have migrated meanwhile begin elsewhere when it is over.
+      if (this.loops.length > 1 || this.failure !== undefined) this.notice();
       // Others go on when what follows has been done: it waits for nothing.
       step.taken.resolve();
     }
