@@ -158,11 +158,20 @@ export class Marks {
     ends: "both" | "start" | "end",
     isStripped: (character: string) => boolean = isSpace,
   ): string {
-    const goes = (at: number) => text[at] === this.mark || isStripped(text[at]);
     let start = 0;
     let end = text.length;
-    if (ends !== "end") { while (start < end && goes(start)) start++; }
-    if (ends !== "start") { while (end > start && goes(end - 1)) end--; }
+    const goes = (from: number, to: number) =>
+      text[from] === this.mark || isStripped(text.slice(from, to));
+    while (ends !== "end" && start < end) {
+      const next = start + unitsAt(text, start);
+      if (!goes(start, next)) break;
+      start = next;
+    }
+    while (ends !== "start" && end > start) {
+      const last = end - unitsBefore(text, end);
+      if (!goes(last, end)) break;
+      end = last;
+    }
     if (start === end) return "";
     const before = this.has(text.slice(0, start)) ? this.mark : "";
     const behind = this.has(text.slice(end)) ? this.mark : "";
@@ -181,6 +190,17 @@ export class Marks {
   protect(text: string): string {
     return this.mark + text.replace(/./gsu, (character) => character + this.mark);
   }
+}
+
+/** Code units of the character that begins at a place. */
+function unitsAt(text: string, at: number): number {
+  return isHighSurrogate(text, at) ? 2 : 1;
+}
+
+/** Those of the character that ends there. */
+function unitsBefore(text: string, at: number): number {
+  const isLow = (text.charCodeAt(at - 1) & 0xfc00) === 0xdc00;
+  return isLow && at > 1 && isHighSurrogate(text, at - 2) ? 2 : 1;
 }
 
 function isHighSurrogate(text: string, at: number): boolean {
