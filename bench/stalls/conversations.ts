@@ -13,6 +13,11 @@ import {
   words,
 } from "./input.ts";
 
+/** U+E000 to U+F8FF, one of which marks a request's texts. */
+const PRIVATE_USE = Array.from({ length: 6400 }, (_, i) => String.fromCharCode(0xe000 + i)).join(
+  "",
+);
+
 const many = (count: number, length: number) =>
   times(count, (i) => ({
     role: i % 2 === 0 ? "user" : "assistant",
@@ -21,6 +26,9 @@ const many = (count: number, length: number) =>
 
 export const CONVERSATIONS: readonly Input[] = [
   chat("chat: one message of 4 MB", { messages: many(1, MOST - 200) }),
+  chat("chat: 3 MB, and at their end each character of private use but two", {
+    messages: [{ role: "user", content: "a".repeat(3e6) + PRIVATE_USE.slice(0, -2) }],
+  }),
   chat("chat: 50,000 messages", {
     messages: times(50_001, (i) => ({
       role: i % 2 ? "assistant" : "user",

@@ -1,8 +1,9 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import type { ChatFormat } from "./chat_format.ts";
 import type { ChatMessage, ChatRequest } from "./conversation.ts";
 import { loadChat } from "./load.ts";
+import { Protection } from "./protection.ts";
 import { BUILT_IN_TEMPLATES } from "./templates/mod.ts";
 import { loadTokenizer } from "../tokenizer/load.ts";
 import {
@@ -188,4 +189,40 @@ Deno.test("a template's own control tokens stay what they are, next to any text"
     const shown = control.map((token) => TOKENIZER.tokenText(token));
     assertEquals(shown, ["<s>", "<|user|>", "<|end|>", "</s>"]);
   });
+});
+
+Deno.test("the marks are the first two characters of private use that stand nowhere", () => {
+  const tokenizer = loadTokenizer(vocabularyMetadata([...BASIC, "▁"]));
+  const all = Array.from({ length: 6400 }, (_, i) => String.fromCharCode(0xe000 + i));
+  const marks = (content: string, template = "") => {
+    const request = { messages: [{ role: "user", content }] } as const;
+    const { mark, endMark } = new Protection(tokenizer, /</g, request, template);
+    return mark + endMark;
+  };
+  const without = (...places: readonly number[]) =>
+    all.filter((_, place) => !places.includes(place)).join("");
+  assertEquals(marks(""), "\ue000\ue001");
+  assertEquals(marks("\ue001"), "\ue000\ue002");
+  assertEquals(marks("\ue002", "\ue000"), "\ue001\ue003");
+  assertEquals(marks(without(17, 6399)), "\ue011\uf8ff");
+  assertEquals(marks(without(1, 2, 3), "\ue002"), "\ue001\ue003");
+  assertThrows(() => marks(without(17)), Error, "all characters of private use");
+});
+
+Deno.test("the marks are found by few searches, whatever characters stand in a request", () => {
+  const tokenizer = loadTokenizer(vocabularyMetadata([...BASIC, "▁"]));
+  const all = Array.from({ length: 6398 }, (_, i) => String.fromCharCode(0xe000 + i)).join("");
+  const { includes } = String.prototype;
+  let searches = 0;
+  String.prototype.includes = function (...args) {
+    searches++;
+    return includes.apply(this, args);
+  };
+  try {
+    const request = { messages: [{ role: "user", content: all }] } as const;
+    new Protection(tokenizer, /</g, request, "");
+  } finally {
+    String.prototype.includes = includes;
+  }
+  assert(searches < 10, `${searches} searches`);
 });
