@@ -228,6 +228,8 @@ Deno.test("what throws when it is told of a lost replica ends nothing: others go
     await until(() => stepsOf(engine)[1] > 2, "it computes");
     await killBusy(processesOf(engine)[1]);
     assertEquals(await answers, one);
+    // A status call notices the loss of an idle device.
+    await until(() => engine.status() && reported.length > 0, "what threw is reported");
     await until(() => engine.status().lostReplicas!.length === 0, "it is ready again");
     assertEquals(String(reported), "Error: it is not heard");
     assert(engine.status().observerErrors >= 2);
