@@ -167,7 +167,7 @@ class Look {
   private values = 0;
   private members = 0;
 
-  /** @param parts Is told of the text's arrays, objects and commas. */
+  /** @param parts Notes the text's arrays, objects and commas. */
   constructor(
     private readonly text: string,
     private readonly limits: JsonLimits,

@@ -138,7 +138,7 @@ export class FitDevice implements Disposable {
    */
   checkContext(gguf: Gguf, contextTokens: number, kvType: KvType = "f16"): void {
     const { info } = this;
-    const { backend } = this.opened.library;
+    const { library: { backend } } = this.opened;
     const whole = { ...info, freeBytes: info.memoryBytes };
     this.plan(readModel(gguf), contextTokens, kvType, whole, backend);
   }

@@ -58,7 +58,7 @@ export interface Answer {
   events(holdMs?: number): AsyncGenerator<string | readonly string[]>;
 }
 
-/** When the work for a request ends that is not done, and who is told of its generations. */
+/** What ends a request that is not done, and who receives the reports of its generations. */
 export type RequestEnds =
   & Pick<GenerateRequest, "timeoutMs" | "timeoutFrom" | "onReport">
   & { readonly signal: AbortSignal };

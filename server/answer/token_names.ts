@@ -1,6 +1,6 @@
 import type { Tokenizer } from "../../engine/mod.ts";
 
-/** What a token is called where log-probabilities are told. */
+/** The names of tokens beside their log-probabilities. */
 export interface TokenName {
   /** Its text; `bytes:\xe2\x82` for a part of a character, as OpenAI writes it. */
   readonly name: string;

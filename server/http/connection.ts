@@ -90,7 +90,7 @@ export class Connection implements BodyHolder {
     if (this.phase !== "answering") this.close();
   }
 
-  /** Has the answer that is on its way end early; the client is told so. */
+  /** Has the answer that is on its way end early, and says so to the client. */
   abortAnswer(): void {
     this.exchange?.abort();
   }

@@ -6,7 +6,7 @@ import type { HttpHandler, Phase } from "./exchange.ts";
 import type { HttpLimits } from "./limits.ts";
 import { PerTurn } from "./turn_share.ts";
 
-/** Connections over the limit that are told so at the same time; the first of more is closed. */
+/** Connections over the limit that are refused at the same time; the first of more is closed. */
 const MAX_REFUSED = 16;
 
 /** Connections that are evicted at a time when the system has no descriptor for a new one. */
@@ -82,7 +82,7 @@ export class HttpServer {
     return this.ended.promise;
   }
 
-  /** Has the answers that are on their way end early; their clients are told so. */
+  /** Has the answers that are on their way end early, and says so to their clients. */
   abortAnswers(): void {
     for (const connection of this.connections) connection.abortAnswer();
   }

@@ -1,5 +1,5 @@
 /**
- * A histogram without labels that counts fast: one is told of every token. It has what prom-client's registry asks of a
+ * A histogram without labels that counts fast: it observes every token. It has what prom-client's registry asks of a
  * metric, under one or several names.
  */
 export class CountedHistogram {

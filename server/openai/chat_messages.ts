@@ -137,7 +137,7 @@ function readContent(
   return content.map((part, index) => read(part, `${at}.${index}`));
 }
 
-/** A part of a tool's result: what is no text is told of. */
+/** A part of a tool's result: a sentence names what is no text. */
 function readResultPart(part: unknown, at: string): TextPart {
   const { type, image_url, file } = (part ?? {}) as Record<string, unknown>;
   const told = (text: string): TextPart => ({ type: "text", text });

@@ -211,7 +211,7 @@ Deno.test("a replica's process is killed under load: nothing is lost or changed,
   });
 });
 
-Deno.test("what throws when it is told of a lost replica ends nothing: others go on, and the replica comes back", async () => {
+Deno.test("an onReplica that throws ends nothing: the other replicas go on, and the lost one comes back", async () => {
   const asked = requests(6);
   const one = await alone(asked);
   const reported: unknown[] = [];
