@@ -154,14 +154,18 @@ Deno.test("list: a tokenizer that is not known keeps a model from running, and i
     assertEquals(overview?.estimate, undefined);
   }));
 
-Deno.test("list: four hundred models are listed quickly, once they were looked at", () =>
-  inStore(async ({ models }) => {
-    for (let i = 0; i < 400; i++) await Deno.link(TINY, join(models, `m${i}.gguf`));
+Deno.test("list: of four hundred models none is read again, once they were looked at", () =>
+  inStore(async ({ models, home }) => {
+    // The folder of temporary files may be of another file system than the checkout: no link reaches across.
+    const first = join(models, "m0.gguf");
+    await Deno.copyFile(TINY, first);
+    for (let i = 1; i < 400; i++) await Deno.link(first, join(models, `m${i}.gguf`));
     assertEquals((await look()).length, 401);
-    const start = performance.now();
-    assertEquals((await look()).length, 401);
-    const took = performance.now() - start;
-    assertLess(took, 1000, `${took} ms`);
+    const cache = join(home, "cache/m40/models.json");
+    const text = await Deno.readTextFile(cache);
+    await Deno.writeTextFile(cache, text.replaceAll("llama golden", "from the cache"));
+    const titles = (await look()).map(({ overview }) => overview?.title);
+    assertEquals(titles.filter((title) => title === "from the cache").length, 400);
   }));
 
 Deno.test("m40 list: a model in parts, on a screen and as JSON", async () => {
