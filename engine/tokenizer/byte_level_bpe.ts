@@ -63,10 +63,6 @@ export class ByteLevelBpe implements TokenModel {
     );
   }
 
-  normalize(text: string): string {
-    return text;
-  }
-
   encode(text: string, first: boolean, tokens: number[]): void {
     const spaced = first && this.addSpacePrefix && !text.startsWith(" ") ? ` ${text}` : text;
     this.#preTokenizer.forEach(spaced, (word) => this.#cache.encode(word, tokens, this.#spell));

@@ -2,7 +2,7 @@ import { BpeSymbols, readMerges } from "./bpe_merges.ts";
 import { ByteFallback } from "./byte_fallback.ts";
 import { PreTokenizer } from "./pre_tokenizer.ts";
 import type { CharacterRules, PreTokenizerRules } from "./pre_tokenizers.ts";
-import { RankMerger } from "./rank_merger.ts";
+import { codePointOf, RankMerger } from "./rank_merger.ts";
 import {
   hasInnerMark,
   markedTokenBytes,
@@ -10,7 +10,7 @@ import {
   SPACE_MARK,
   wordEnd,
 } from "./space_mark.ts";
-import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+import { isSpellable, TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
 import { WordCache } from "./word_cache.ts";
 
@@ -64,9 +64,7 @@ export class CharacterBpe implements TokenModel {
     this.#fallback = new ByteFallback(vocabulary);
     this.#symbols = new BpeSymbols(
       vocabulary,
-      (token) =>
-        types[token] !== TOKEN_TYPE.control && types[token] !== TOKEN_TYPE.unknown &&
-        types[token] !== TOKEN_TYPE.byte,
+      (token) => isSpellable(types[token]),
     );
     this.#merger = new RankMerger(readMerges(metadata, this.#symbols));
     this.#markOnlyLeads = !this.#symbols.some(hasInnerMark);
@@ -120,16 +118,8 @@ export class CharacterBpe implements TokenModel {
       }
     }
     const merger = this.#merger;
-    merger.reserve(word.length);
-    let count = 0;
-    for (let at = 0; at < word.length; count++) {
-      const codePoint = word.codePointAt(at)!;
-      const next = at + (codePoint > 0xffff ? 2 : 1);
-      merger.symbols[count] = this.#symbols.find(word.substring(at, next)) ?? strangerOf(codePoint);
-      at = next;
-    }
-    const left = merger.merge(count);
-    for (let i = 0; i < left; i++) this.#give(merger.symbols[i], tokens);
+    const count = merger.mergeCharacters(word, (character) => this.#symbols.find(character));
+    for (let i = 0; i < count; i++) this.#give(merger.symbols[i], tokens);
   };
 
   /** Appends the token of a symbol, or what spells it where it is none. */
@@ -148,13 +138,4 @@ export class CharacterBpe implements TokenModel {
     if (token !== undefined) tokens.push(token);
     else this.#fallback.spell(character.codePointAt(0)!, tokens);
   }
-}
-
-/** The symbol of a character that is in no token: a number that no merge knows. */
-function strangerOf(codePoint: number): number {
-  return -2 - codePoint;
-}
-
-function codePointOf(stranger: number): number {
-  return -2 - stranger;
 }

@@ -35,12 +35,12 @@ type Load = (
 
 /** The kinds of vocabulary by their name in `tokenizer.ggml.model`. */
 const MODELS = new Map<string, Load>([
-  ["llama", (vocabulary, metadata) => SentencePiece.load(vocabulary, metadata)],
+  ["llama", (vocabulary, metadata) => new SentencePiece(vocabulary, metadata)],
   ["gpt2", loadBpe],
   ["whitespace", loadBpe],
   ["gemma4", (vocabulary, metadata) => loadBpe(vocabulary, metadata, { preTokenizer: "gemma4" })],
-  ["bert", (vocabulary, metadata) => WordPiece.load(vocabulary, metadata)],
-  ["t5", (vocabulary, metadata) => Unigram.load(vocabulary, metadata)],
+  ["bert", (vocabulary, metadata) => new WordPiece(vocabulary, metadata)],
+  ["t5", (vocabulary, metadata) => new Unigram(vocabulary, metadata)],
 ]);
 
 function loadBpe(

@@ -1,3 +1,5 @@
+import type { Merges } from "./rank_merger.ts";
+
 /** Numbers of an entry: the two symbols, the rank, what they become. */
 const ENTRY = 4;
 const EMPTY = -1;
@@ -6,7 +8,7 @@ const EMPTY = -1;
  * What two neighbouring symbols become, and how early. It is a hash table in one array, because a vocabulary has
  * hundreds of thousands of merges, and every new word looks some of them up.
  */
-export class MergeTable {
+export class MergeTable implements Merges {
   readonly #entries: Int32Array;
   readonly #mask: number;
 
@@ -28,13 +30,11 @@ export class MergeTable {
     entries[at + 3] = merged;
   }
 
-  /** Where the merge of two symbols lies, for {@link rankAt} and {@link mergedAt}; -1: they do not merge. */
   find(left: number, right: number): number {
     const at = this.#find(left, right);
     return this.#entries[at] === EMPTY ? -1 : at;
   }
 
-  /** The lower, the earlier. */
   rankAt(place: number): number {
     return this.#entries[place + 2];
   }

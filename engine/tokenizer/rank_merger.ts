@@ -1,5 +1,3 @@
-import type { MergeTable } from "./merge_table.ts";
-
 /** Up to this many symbols, looking through all pairs for the lowest rank is faster than a heap. */
 const FEW = 48;
 /** How many symbols the arrays keep room for between words. */
@@ -9,22 +7,39 @@ const PLACES = 2 ** 31;
 /** The most merges of a vocabulary, so that such a number is exact. */
 export const MOST_MERGES = 2 ** 22;
 const NONE = -1;
+/** Characters without a symbol are the numbers from here down. */
+const FIRST_STRANGER = -2;
+
+/** The character of a negative symbol, which stands for one that is in no token. */
+export function codePointOf(stranger: number): number {
+  return FIRST_STRANGER - stranger;
+}
+
+/** Which symbols merge with the one after them. */
+export interface Merges {
+  /** The merge of two symbols, for the other methods; -1: they do not merge. */
+  find(left: number, right: number): number;
+  /** The lower, the earlier. */
+  rankAt(merge: number): number;
+  /** The symbol that the two become. */
+  mergedAt(merge: number): number;
+}
 
 /**
  * Merges neighbouring symbols of a word by rank: the lowest first, the leftmost of equals, as byte pair
  * encoding (Sennrich et al., 2016) does. It takes O(n log n) for n symbols.
  */
 export class RankMerger {
-  readonly #table: MergeTable;
+  readonly #table: Merges;
   /** The word: its symbols at first, what is left of them at the end. */
   symbols = new Int32Array(256);
-  /** Where the merge of each symbol with the one after it is in the table, or -1. */
+  /** The merge of each symbol with the one after it, or -1. */
   #pairs = new Int32Array(256);
   #previous = new Int32Array(0);
   #next = new Int32Array(0);
   readonly #heap = new NumberHeap();
 
-  constructor(table: MergeTable) {
+  constructor(table: Merges) {
     this.#table = table;
   }
 
@@ -48,6 +63,23 @@ export class RankMerger {
     for (let i = 0; i + 1 < count; i++) pairs[i] = table.find(symbols[i], symbols[i + 1]);
     pairs[count - 1] = NONE;
     return count <= FEW ? this.#mergeFew(count) : this.#mergeMany(count);
+  }
+
+  /**
+   * Merges the characters of a word; returns how many {@link symbols} are left.
+   *
+   * @param find The symbol of a character; one that has none is left as it is: see {@link codePointOf}.
+   */
+  mergeCharacters(word: string, find: (character: string) => number | undefined): number {
+    this.reserve(word.length);
+    let count = 0;
+    for (let at = 0; at < word.length; count++) {
+      const codePoint = word.codePointAt(at)!;
+      const next = at + (codePoint > 0xffff ? 2 : 1);
+      this.symbols[count] = find(word.substring(at, next)) ?? FIRST_STRANGER - codePoint;
+      at = next;
+    }
+    return this.merge(count);
   }
 
   #mergeFew(count: number): number {

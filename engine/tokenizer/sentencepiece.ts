@@ -1,20 +1,11 @@
 import { M40Error } from "../errors.ts";
 import { ByteFallback } from "./byte_fallback.ts";
-import { PairMerger } from "./pair_merger.ts";
+import { codePointOf, RankMerger } from "./rank_merger.ts";
+import { ScoreMerges } from "./score_merges.ts";
 import { markedTokenBytes, SPACE_MARK } from "./space_mark.ts";
-import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+import { isSpellable, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
 import { WordCache } from "./word_cache.ts";
-
-/** How a SentencePiece vocabulary treats spaces. */
-export interface SentencePieceOptions {
-  /** `tokenizer.ggml.add_space_prefix`: text begins with a space, whether it had one or not. */
-  addSpacePrefix: boolean;
-  /**
-   * `tokenizer.ggml.remove_extra_whitespaces`: spaces at the ends are dropped, several in a row are one.
-   */
-  removeExtraWhitespaces: boolean;
-}
 
 /**
  * SentencePiece's BPE (`tokenizer.ggml.model` = "llama"): spaces are written U+2581, neighbours merge
@@ -27,16 +18,20 @@ export interface SentencePieceOptions {
 export class SentencePiece implements TokenModel {
   readonly addBosDefault = true;
   readonly addEosDefault = false;
+  /** Text begins with a space, whether it had one or not. */
   readonly addSpacePrefix: boolean;
+  /** Spaces at the ends are dropped, several in a row are one. */
   readonly #removeExtraWhitespaces: boolean;
   readonly #vocabulary: Vocabulary;
   readonly #fallback: ByteFallback;
-  readonly #merger: PairMerger;
+  /** The tokens that text can become, by their text. */
+  readonly #ids = new Map<string, number>();
+  readonly #merger: RankMerger;
   readonly #pairs = new TokenPairs();
   readonly #cache = new WordCache();
 
   /** @throws {M40Error} `invalid_model` when the vocabulary cannot spell every text. */
-  constructor(vocabulary: Vocabulary, options: SentencePieceOptions) {
+  constructor(vocabulary: Vocabulary, metadata: TokenizerMetadata) {
     const { texts, types, scores, size } = vocabulary;
     if (scores === undefined) {
       throw new M40Error(
@@ -46,28 +41,17 @@ export class SentencePiece implements TokenModel {
     }
     this.#vocabulary = vocabulary;
     this.#fallback = new ByteFallback(vocabulary);
-    this.addSpacePrefix = options.addSpacePrefix;
-    this.#removeExtraWhitespaces = options.removeExtraWhitespaces;
-    const ids = new Map<string, number>();
+    this.addSpacePrefix = metadata.boolean("tokenizer.ggml.add_space_prefix", true);
+    this.#removeExtraWhitespaces = metadata.boolean(
+      "tokenizer.ggml.remove_extra_whitespaces",
+      false,
+    );
     for (let id = 0; id < size; id++) {
-      const type = types[id];
-      const text = texts[id];
-      if (
-        type === TOKEN_TYPE.control || type === TOKEN_TYPE.unknown || type === TOKEN_TYPE.byte ||
-        text === ""
-      ) continue;
-      ids.set(text, id);
-      this.#pairs.add(text.replaceAll(SPACE_MARK, " "));
+      if (!isSpellable(types[id]) || texts[id] === "") continue;
+      this.#ids.set(texts[id], id);
+      this.#pairs.add(texts[id].replaceAll(SPACE_MARK, " "));
     }
-    this.#merger = new PairMerger(ids, scores);
-  }
-
-  /** Reads the options out of the metadata. */
-  static load(vocabulary: Vocabulary, metadata: TokenizerMetadata): SentencePiece {
-    return new SentencePiece(vocabulary, {
-      addSpacePrefix: metadata.boolean("tokenizer.ggml.add_space_prefix", true),
-      removeExtraWhitespaces: metadata.boolean("tokenizer.ggml.remove_extra_whitespaces", false),
-    });
+    this.#merger = new RankMerger(new ScoreMerges(this.#ids, texts, scores));
   }
 
   normalize(text: string): string {
@@ -87,8 +71,14 @@ export class SentencePiece implements TokenModel {
   }
 
   readonly #merge = (text: string, tokens: number[]): void => {
+    const merger = this.#merger;
     const marked = text.replaceAll(" ", SPACE_MARK);
-    this.#merger.merge(marked, tokens, (codePoint) => this.#fallback.spell(codePoint, tokens));
+    const count = merger.mergeCharacters(marked, (character) => this.#ids.get(character));
+    for (let i = 0; i < count; i++) {
+      const symbol = merger.symbols[i];
+      if (symbol >= 0) tokens.push(symbol);
+      else this.#fallback.spell(codePointOf(symbol), tokens);
+    }
   };
 
   isSpelled(token: number): boolean {

@@ -2,9 +2,8 @@ import { M40Error } from "../errors.ts";
 import { ByteFallback } from "./byte_fallback.ts";
 import { Charsmap } from "./charsmap.ts";
 import { hasInnerMark, markedTokenBytes, SPACE_MARK, wordEnd } from "./space_mark.ts";
-import type { SentencePieceOptions } from "./sentencepiece.ts";
 import { NONE, ROOT, TokenTrie } from "./token_trie.ts";
-import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+import { isSpellable, TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
 import { WordCache } from "./word_cache.ts";
 
@@ -16,12 +15,6 @@ const LONGEST_PIECE = 512;
 
 /** How many elements the arrays keep between texts; more is given back after a long one. */
 const KEPT_CAPACITY = 1 << 14;
-
-/** How a Unigram vocabulary treats text before it is spelled. */
-export interface UnigramOptions extends SentencePieceOptions {
-  /** `tokenizer.ggml.precompiled_charsmap`: what characters become, such as Unicode's NFKC. */
-  charsmap?: Charsmap;
-}
 
 /**
  * SentencePiece's Unigram (`tokenizer.ggml.model` = "t5"): of all ways to write a word in tokens, the
@@ -38,7 +31,9 @@ export class Unigram implements TokenModel {
   readonly addEosDefault = true;
   readonly addSpacePrefix: boolean;
   readonly #vocabulary: Vocabulary;
-  readonly #options: UnigramOptions;
+  /** What characters become, such as Unicode's NFKC. */
+  readonly #charsmap?: Charsmap;
+  readonly #removeExtraWhitespaces: boolean;
   readonly #scores: Float32Array;
   readonly #unknownScore: number;
   readonly #fallback: ByteFallback;
@@ -53,21 +48,22 @@ export class Unigram implements TokenModel {
   #start = new Int32Array(0);
 
   /** @throws {M40Error} `invalid_model` when the vocabulary cannot spell every text. */
-  constructor(vocabulary: Vocabulary, options: UnigramOptions) {
+  constructor(vocabulary: Vocabulary, metadata: TokenizerMetadata) {
     const { texts, types, size, scores } = vocabulary;
     this.#vocabulary = vocabulary;
-    this.#options = options;
-    this.addSpacePrefix = options.addSpacePrefix;
+    this.#charsmap = Charsmap.read(metadata);
+    this.addSpacePrefix = metadata.boolean("tokenizer.ggml.add_space_prefix", true);
+    this.#removeExtraWhitespaces = metadata.boolean(
+      "tokenizer.ggml.remove_extra_whitespaces",
+      true,
+    );
     this.#scores = checkedScores(scores);
     this.#fallback = new ByteFallback(vocabulary);
     let lowest = 0;
     let markOnlyLeads = true;
     for (let id = 0; id < size; id++) {
       const type = types[id];
-      if (
-        type === TOKEN_TYPE.control || type === TOKEN_TYPE.unknown || type === TOKEN_TYPE.byte ||
-        texts[id] === ""
-      ) continue;
+      if (!isSpellable(type) || texts[id] === "") continue;
       if (texts[id].length > LONGEST_PIECE) {
         throw new M40Error(
           "invalid_model",
@@ -84,20 +80,6 @@ export class Unigram implements TokenModel {
     this.#unknownScore = lowest - UNKNOWN_PENALTY;
   }
 
-  /** Reads the options out of the metadata. */
-  static load(vocabulary: Vocabulary, metadata: TokenizerMetadata): Unigram {
-    return new Unigram(vocabulary, {
-      charsmap: Charsmap.read(metadata),
-      addSpacePrefix: metadata.boolean("tokenizer.ggml.add_space_prefix", true),
-      removeExtraWhitespaces: metadata.boolean("tokenizer.ggml.remove_extra_whitespaces", true),
-    });
-  }
-
-  /** Special tokens are looked for in the text as it is. */
-  normalize(text: string): string {
-    return text;
-  }
-
   encode(text: string, first: boolean, tokens: number[]): void {
     const marked = this.#marked(text, first);
     const from = tokens.length;
@@ -111,12 +93,12 @@ export class Unigram implements TokenModel {
 
   /** The text normalized, with marks for its spaces. */
   #marked(text: string, first: boolean): string {
-    const { charsmap, addSpacePrefix, removeExtraWhitespaces } = this.#options;
-    let normalized = charsmap === undefined ? text : charsmap.normalize(text);
-    if (removeExtraWhitespaces) normalized = normalized.replace(/ {2,}/g, " ").replace(/^ /, "");
+    const removes = this.#removeExtraWhitespaces;
+    let normalized = this.#charsmap?.normalize(text) ?? text;
+    if (removes) normalized = normalized.replace(/ {2,}/g, " ").replace(/^ /, "");
     let marked = normalized.replaceAll(" ", SPACE_MARK);
-    if (first && addSpacePrefix && text !== "") marked = SPACE_MARK + marked;
-    if (!removeExtraWhitespaces) return marked;
+    if (first && this.addSpacePrefix && text !== "") marked = SPACE_MARK + marked;
+    if (!removes) return marked;
     let end = marked.length;
     while (end > 0 && marked[end - 1] === SPACE_MARK) end--;
     return marked.substring(0, end);

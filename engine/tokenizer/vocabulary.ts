@@ -22,6 +22,11 @@ export const TOKEN_TYPE = {
   byte: 6,
 } as const;
 
+/** Whether text can be spelled with tokens of a type: not with those that steer, are unknown or stand for a byte. */
+export function isSpellable(type: number): boolean {
+  return type !== TOKEN_TYPE.control && type !== TOKEN_TYPE.unknown && type !== TOKEN_TYPE.byte;
+}
+
 /** The tokens of a model, as its file has them, checked against each other. */
 export interface Vocabulary {
   /** The number of tokens. */

@@ -22,8 +22,8 @@ export interface TokenModel {
   readonly addEosDefault: boolean;
   /** Whether BOS is added even where the file says that it is not. */
   readonly alwaysAddsBos?: boolean;
-  /** The text as it is before special tokens are looked for. */
-  normalize(text: string): string;
+  /** The text as it is before special tokens are looked for; absent: as it was given. */
+  normalize?(text: string): string;
   /**
    * Appends the tokens of text that has no special token in it. A lone surrogate U+DC00 + b stands for
    * a byte b that is no valid UTF-8.
@@ -112,7 +112,8 @@ export class VocabularyTokenizer implements Tokenizer {
     const tokens: number[] = [];
     if (addSpecial && this.addBos) tokens.push(this.bos!);
     let first = true;
-    const parts = this.#specialTokens.split(this.#model.normalize(text), parseSpecial, mark);
+    const normalized = this.#model.normalize?.(text) ?? text;
+    const parts = this.#specialTokens.split(normalized, parseSpecial, mark);
     for (const part of parts) {
       if (typeof part === "number") tokens.push(part);
       else this.#model.encode(mark ? part.replaceAll(mark, "") : part, first, tokens);

@@ -46,14 +46,6 @@ const SPACE = 0x20;
 
 const encoder = new TextEncoder();
 
-/** How a WordPiece vocabulary treats letters. */
-export interface WordPieceOptions {
-  /** `tokenizer.ggml.normalizer.lowercase`: letters become small ones. */
-  lowercase: boolean;
-  /** `tokenizer.ggml.normalizer.strip_accents`: what stands above and below letters is dropped. */
-  stripAccents: boolean;
-}
-
 /**
  * BERT's WordPiece (`tokenizer.ggml.model` = "bert"). Text is cleaned and split at white space, punctuation and Chinese
  * characters. Each word is spelled with the longest token first; a word that cannot be spelled to its end is the
@@ -68,7 +60,10 @@ export class WordPiece implements TokenModel {
   readonly separatesWords = true;
   readonly addBosDefault = true;
   readonly addEosDefault = true;
-  readonly #options: WordPieceOptions;
+  /** Whether letters become small ones. */
+  readonly #lowercases: boolean;
+  /** Whether what stands above and below letters is dropped. */
+  readonly #stripsAccents: boolean;
   readonly #vocabulary: Vocabulary;
   readonly #unknown: number;
   /** The tokens that begin a word, and those that go on with one, by their text. */
@@ -81,7 +76,7 @@ export class WordPiece implements TokenModel {
   readonly #kinds = new Uint8Array(0x110000);
 
   /** @throws {M40Error} `invalid_model` where there is no unknown token. */
-  constructor(vocabulary: Vocabulary, options: WordPieceOptions) {
+  constructor(vocabulary: Vocabulary, metadata: TokenizerMetadata) {
     const { texts, types, size, unknown } = vocabulary;
     if (unknown === undefined) {
       throw new M40Error(
@@ -90,7 +85,11 @@ export class WordPiece implements TokenModel {
       );
     }
     this.#vocabulary = vocabulary;
-    this.#options = options;
+    this.#lowercases = metadata.boolean("tokenizer.ggml.normalizer.lowercase", true);
+    this.#stripsAccents = metadata.boolean(
+      "tokenizer.ggml.normalizer.strip_accents",
+      this.#lowercases,
+    );
     this.#unknown = unknown;
     for (let id = 0; id < size; id++) {
       if (types[id] === TOKEN_TYPE.control || types[id] === TOKEN_TYPE.unknown) continue;
@@ -100,20 +99,6 @@ export class WordPiece implements TokenModel {
       (begins ? this.#starting : this.#continuing).set(text, id);
       this.#longest = Math.max(this.#longest, text.length);
     }
-  }
-
-  /** Reads the options out of the metadata. */
-  static load(vocabulary: Vocabulary, metadata: TokenizerMetadata): WordPiece {
-    const lowercase = metadata.boolean("tokenizer.ggml.normalizer.lowercase", true);
-    return new WordPiece(vocabulary, {
-      lowercase,
-      stripAccents: metadata.boolean("tokenizer.ggml.normalizer.strip_accents", lowercase),
-    });
-  }
-
-  /** Special tokens are looked for in the text as it is. */
-  normalize(text: string): string {
-    return text;
   }
 
   encode(text: string, _first: boolean, tokens: number[]): void {
@@ -149,9 +134,9 @@ export class WordPiece implements TokenModel {
 
   #cleaned(text: string): string {
     let cleaned = text.replace(REMOVED, "");
-    if (this.#options.stripAccents) cleaned = cleaned.normalize("NFD").replace(ACCENTS, "");
+    if (this.#stripsAccents) cleaned = cleaned.normalize("NFD").replace(ACCENTS, "");
     // JavaScript knows that a sigma at a word's end has another small letter; BERT does not.
-    if (this.#options.lowercase) cleaned = cleaned.replaceAll("\u03a3", "\u03c3").toLowerCase();
+    if (this.#lowercases) cleaned = cleaned.replaceAll("\u03a3", "\u03c3").toLowerCase();
     return cleaned;
   }
 
