@@ -3,13 +3,7 @@ import { ByteFallback } from "./byte_fallback.ts";
 import { PreTokenizer } from "./pre_tokenizer.ts";
 import type { CharacterRules, PreTokenizerRules } from "./pre_tokenizers.ts";
 import { codePointOf, RankMerger } from "./rank_merger.ts";
-import {
-  hasInnerMark,
-  markedTokenBytes,
-  plainTokenBytes,
-  SPACE_MARK,
-  wordEnd,
-} from "./space_mark.ts";
+import { hasInnerMark, SPACE_MARK, tokenBytesOf, wordEnd } from "./space_mark.ts";
 import { isSpellable, TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
 import { WordCache } from "./word_cache.ts";
@@ -105,8 +99,7 @@ export class CharacterBpe implements TokenModel {
   }
 
   tokenBytes(token: number): Uint8Array {
-    const bytes = this.#rules.marksSpaces ? markedTokenBytes : plainTokenBytes;
-    return bytes(this.#vocabulary, token);
+    return tokenBytesOf(this.#vocabulary, token, this.#rules.marksSpaces === true);
   }
 
   readonly #spell = (word: string, tokens: number[]): void => {

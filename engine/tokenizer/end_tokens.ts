@@ -1,47 +1,17 @@
-import {
-  specialId,
-  TOKEN_TYPE,
-  type TokenizerMetadata,
-  tokenList,
-  type Vocabulary,
-} from "./vocabulary.ts";
+import { TOKEN_TYPE, type TokenIds, type Vocabulary } from "./vocabulary.ts";
 
 /** Texts that mean the end of a turn or of a text in the chat formats of today. */
-const END_TEXTS = new Set([
-  "<|im_end|>",
-  "<|eot_id|>",
-  "<|eom_id|>",
-  "<|end|>",
-  "<|end_of_text|>",
-  "<|endoftext|>",
-  "<|end_of_turn|>",
-  "<|END_OF_TURN_TOKEN|>",
-  "<end_of_turn>",
-  "<end_of_utterance>",
-  "<｜end▁of▁sentence｜>",
-  "[|endofturn|]",
-  "<|EOT|>",
-  "<|role_end|>",
-]);
+const END_TEXTS = new Set(
+  ("<|im_end|> <|eot_id|> <|eom_id|> <|end|> <|end_of_text|> <|endoftext|> <|end_of_turn|> " +
+    "<|END_OF_TURN_TOKEN|> <end_of_turn> <end_of_utterance> <｜end▁of▁sentence｜> [|endofturn|] <|EOT|> " +
+    "<|role_end|>").split(" "),
+);
 
 /** The same, but also plain text in some vocabularies (`</s>` is HTML): only as control tokens. */
-const END_TEXTS_IF_CONTROL = new Set([
-  "</s>",
-  "<eos>",
-  "<|eos|>",
-  "[EOS]",
-  "<EOT>",
-  "_<EOT>",
-  "▁<EOT>",
-  "[EOT]",
-  "<|return|>",
-  "<|call|>",
-  "<|calls|>",
-  "<|flush|>",
-  "<turn|>",
-  "<|tool_response>",
-  "[e~[",
-]);
+const END_TEXTS_IF_CONTROL = new Set(
+  ("</s> <eos> <|eos|> [EOS] <EOT> _<EOT> ▁<EOT> [EOT] <|return|> <|call|> <|calls|> <|flush|> <turn|> " +
+    "<|tool_response> [e~[").split(" "),
+);
 
 /** Formats in which a text of the above means something else: where all of `if` are there, `keep` ends nothing. */
 const EXCEPTIONS = [
@@ -60,21 +30,13 @@ const GLM = { if: ["[gMASK]", "<sop>"], ends: ["<|user|>", "<|observation|>"] };
  * well-known text. A file may list the latter as normal or user-defined tokens; they become control tokens, so that
  * users can neither type nor read them.
  *
- * @param onWarning Called with ids that are not in the vocabulary.
  * @throws {M40Error} `invalid_model` for an id that is no whole number.
  */
-export function findEndTokens(
-  vocabulary: Vocabulary,
-  metadata: TokenizerMetadata,
-  onWarning?: (warning: string) => void,
-): Set<number> {
-  const { types, size } = vocabulary;
-  const endTokens = new Set<number>();
-  const idOf = (name: string) => specialId(metadata, name, size, onWarning);
-  const listed = tokenList(metadata, "tokenizer.ggml.eos_token_ids", size, onWarning);
-  for (const id of [vocabulary.eos, idOf("eot"), idOf("eom"), ...listed]) {
-    if (id !== undefined) endTokens.add(id);
-  }
+export function findEndTokens(vocabulary: Vocabulary, tokens: TokenIds): Set<number> {
+  const { types } = vocabulary;
+  const listed = tokens.list("tokenizer.ggml.eos_token_ids");
+  const ids = [vocabulary.eos, tokens.special("eot"), tokens.special("eom"), ...listed];
+  const endTokens = new Set(ids.filter((id) => id !== undefined));
   const named = namedTokens(vocabulary);
   const kept = new Set(
     EXCEPTIONS.filter((exception) => exception.if.every((text) => named.has(text)))
@@ -98,12 +60,7 @@ export function findEndTokens(
 
 /** The tokens with a text that is known here. */
 function namedTokens({ texts, size }: Vocabulary): Map<string, number[]> {
-  const known = new Set([
-    ...END_TEXTS,
-    ...END_TEXTS_IF_CONTROL,
-    ...GLM.if,
-    ...GLM.ends,
-  ]);
+  const known = new Set([...END_TEXTS, ...END_TEXTS_IF_CONTROL, ...GLM.if, ...GLM.ends]);
   const named = new Map<string, number[]>();
   for (let id = 0; id < size; id++) {
     if (known.has(texts[id])) named.getOrInsert(texts[id], []).push(id);

@@ -1,4 +1,4 @@
-import { specialId, TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+import { TOKEN_TYPE, type TokenIds, type Vocabulary } from "./vocabulary.ts";
 
 /** The tokens between the parts of a prompt whose middle is to be filled in. */
 export interface FimTokens {
@@ -17,51 +17,21 @@ export interface FimTokens {
 
 /** For each token: its keys in the metadata without `_token_id`, and the texts by which it is known. */
 const KNOWN = {
-  prefix: {
-    keys: ["fim_pre", "prefix"],
-    texts: [
-      "<|fim_prefix|>",
-      "<fim-prefix>",
-      "<fim_prefix>",
-      "<｜fim▁begin｜>",
-      "<PRE>",
-      "▁<PRE>",
-      "<|code_prefix|>",
-      "<|prefix|>",
-    ],
-  },
-  suffix: {
-    keys: ["fim_suf", "suffix"],
-    texts: [
-      "<|fim_suffix|>",
-      "<fim-suffix>",
-      "<fim_suffix>",
-      "<｜fim▁hole｜>",
-      "<SUF>",
-      "▁<SUF>",
-      "<|code_suffix|>",
-      "<|suffix|>",
-    ],
-  },
-  middle: {
-    keys: ["fim_mid", "middle"],
-    texts: [
-      "<|fim_middle|>",
-      "<fim-middle>",
-      "<fim_middle>",
-      "<｜fim▁end｜>",
-      "<MID>",
-      "▁<MID>",
-      "<|code_middle|>",
-      "<|middle|>",
-    ],
-  },
-  pad: { keys: ["fim_pad"], texts: ["<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"] },
-  repository: {
-    keys: ["fim_rep"],
-    texts: ["<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"],
-  },
-  separator: { keys: ["fim_sep"], texts: ["<|file_sep|>"] },
+  prefix: [
+    "fim_pre prefix",
+    "<|fim_prefix|> <fim-prefix> <fim_prefix> <｜fim▁begin｜> <PRE> ▁<PRE> <|code_prefix|> <|prefix|>",
+  ],
+  suffix: [
+    "fim_suf suffix",
+    "<|fim_suffix|> <fim-suffix> <fim_suffix> <｜fim▁hole｜> <SUF> ▁<SUF> <|code_suffix|> <|suffix|>",
+  ],
+  middle: [
+    "fim_mid middle",
+    "<|fim_middle|> <fim-middle> <fim_middle> <｜fim▁end｜> <MID> ▁<MID> <|code_middle|> <|middle|>",
+  ],
+  pad: ["fim_pad", "<|fim_pad|> <fim-pad> <fim_pad> <PAD> [PAD]"],
+  repository: ["fim_rep", "<|fim_repo|> <|repo_name|> <fim-repo> <REPO> <reponame>"],
+  separator: ["fim_sep", "<|file_sep|>"],
 } as const;
 
 /**
@@ -69,21 +39,17 @@ const KNOWN = {
  * They become control tokens, whatever the file lists them as, so that a user cannot type them.
  *
  * @returns undefined where the prefix's, the suffix's or the middle's is missing.
- * @param onWarning Called with ids that are not in the vocabulary.
  * @throws {M40Error} `invalid_model` for an id that is no whole number.
  */
-export function findFimTokens(
-  vocabulary: Vocabulary,
-  metadata: TokenizerMetadata,
-  onWarning?: (warning: string) => void,
-): FimTokens | undefined {
+export function findFimTokens(vocabulary: Vocabulary, tokens: TokenIds): FimTokens | undefined {
   const byText = knownTexts(vocabulary);
   const find = (part: keyof typeof KNOWN): number | undefined => {
-    for (const key of KNOWN[part].keys) {
-      const id = specialId(metadata, key, vocabulary.size, onWarning);
+    const [keys, texts] = KNOWN[part];
+    for (const key of keys.split(" ")) {
+      const id = tokens.special(key);
       if (id !== undefined) return id;
     }
-    return KNOWN[part].texts.map((text) => byText.get(text)).find((id) => id !== undefined);
+    return texts.split(" ").map((text) => byText.get(text)).find((id) => id !== undefined);
   };
   const [prefix, suffix, middle] = [find("prefix"), find("suffix"), find("middle")];
   if (prefix === undefined || suffix === undefined || middle === undefined) return undefined;
@@ -103,7 +69,7 @@ export function findFimTokens(
 
 /** The tokens with one of the known texts; of equal ones that with the lowest id. */
 function knownTexts({ texts, size }: Vocabulary): Map<string, number> {
-  const wanted = new Set<string>(Object.values(KNOWN).flatMap((known) => known.texts));
+  const wanted = new Set<string>(Object.values(KNOWN).flatMap(([, texts]) => texts.split(" ")));
   const found = new Map<string, number>();
   for (let id = size - 1; id >= 0; id--) {
     if (wanted.has(texts[id])) found.set(texts[id], id);

@@ -19,15 +19,10 @@ const WORD_CHARACTER = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u00b2\u00b3\u00b9\u00bc
  * may be shorter. Other text stays whole.
  */
 export function groupsFromTheRight(text: string): number[] {
-  const ends = new Ends();
-  for (const { 0: digits, index: start } of text.matchAll(DIGITS)) {
+  return runsOf(DIGITS, text, (digits, start) => {
     WORD_CHARACTER.lastIndex = start + digits.length;
-    if (WORD_CHARACTER.test(text)) continue;
-    ends.add(start);
-    for (const offset of groupOffsets(digits)) ends.add(start + offset);
-  }
-  ends.add(text.length);
-  return ends.list;
+    return WORD_CHARACTER.test(text) ? [] : [0, ...groupOffsets(digits)];
+  });
 }
 
 /**
@@ -35,38 +30,35 @@ export function groupsFromTheRight(text: string): number[] {
  * stays whole.
  */
 export function numberGroups(text: string): number[] {
-  const ends = new Ends();
-  for (const { 0: numbers, index: start } of text.matchAll(NUMBERS)) {
-    ends.add(start);
-    for (const offset of groupOffsets(numbers)) ends.add(start + offset);
-  }
-  ends.add(text.length);
-  return ends.list;
+  return runsOf(NUMBERS, text, (numbers) => [0, ...groupOffsets(numbers)]);
 }
 
 /** The cuts of `(?=(\d{3})+(?!\d))`, whose matches are empty: in front of every group of three. */
 export function groupsOfThree(text: string): number[] {
-  const ends = new Ends();
-  for (const { 0: digits, index: start } of text.matchAll(DIGITS)) {
-    for (const offset of groupOffsets(digits)) {
-      if (offset < digits.length) ends.add(start + offset);
-    }
-  }
-  ends.add(text.length);
-  return ends.list;
+  return runsOf(DIGITS, text, (digits) => groupOffsets(digits).slice(0, -1));
 }
 
 /** The cut of `\s+$`: in front of the white space that a text ends with. */
 export function spaceAtTheEnd(text: string): number[] {
-  const ends = new Ends();
   let end = text.length;
   while (end > 0 && SPACE.test(text[end - 1])) end--;
-  ends.add(end);
-  ends.add(text.length);
-  return ends.list;
+  return endsOf([end, text.length]);
 }
 
-/** The offsets in a run of digits from which a multiple of three of them are left, none included. */
+/** Cuts a text at offsets in the runs that an expression finds. */
+function runsOf(
+  expression: RegExp,
+  text: string,
+  offsets: (run: string, start: number) => readonly number[],
+): number[] {
+  const ends: number[] = [];
+  for (const { 0: run, index: start } of text.matchAll(expression)) {
+    for (const offset of offsets(run, start)) ends.push(start + offset);
+  }
+  return endsOf([...ends, text.length]);
+}
+
+/** The offsets in a run of digits from which a multiple of three of them are left; the last is its end. */
 function groupOffsets(digits: string): number[] {
   const places: number[] = [];
   // A digit beyond U+FFFF is two code units.
@@ -77,11 +69,7 @@ function groupOffsets(digits: string): number[] {
   return places.filter((_, index) => (places.length - 1 - index) % 3 === 0);
 }
 
-/** Ends of words, each once and none empty. */
-class Ends {
-  readonly list: number[] = [];
-
-  add(end: number): void {
-    if (end > (this.list.at(-1) ?? 0)) this.list.push(end);
-  }
+/** Ends of words out of ascending places: each once, none of an empty word. */
+function endsOf(places: readonly number[]): number[] {
+  return places.filter((place, i) => place > (places[i - 1] ?? 0));
 }

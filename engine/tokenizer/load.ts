@@ -11,10 +11,9 @@ import { findEndTokens } from "./end_tokens.ts";
 import { findFimTokens } from "./fim_tokens.ts";
 import { choosePreTokenizer } from "./pre_tokenizers.ts";
 import { SentencePiece } from "./sentencepiece.ts";
-import { findSuppressedTokens } from "./suppressed_tokens.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { Unigram } from "./unigram.ts";
-import { readVocabulary, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+import { readVocabulary, TokenIds, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import { WordPiece } from "./word_piece.ts";
 import { type TokenModel, VocabularyTokenizer } from "./vocabulary_tokenizer.ts";
 
@@ -99,13 +98,15 @@ export function loadTokenizer(
   const { onWarning } = options;
   const vocabulary = readVocabulary(metadata, onWarning);
   // Before the model is loaded: these may make control tokens of others.
-  const endTokens = findEndTokens(vocabulary, metadata, onWarning);
-  const fim = findFimTokens(vocabulary, metadata, onWarning);
+  const tokens = new TokenIds(metadata, vocabulary.size, onWarning);
+  const endTokens = findEndTokens(vocabulary, tokens);
+  const fim = findFimTokens(vocabulary, tokens);
   // Where the next file begins, what was to be filled in is written.
   for (const id of [fim?.pad, fim?.repository, fim?.separator]) {
     if (id !== undefined) endTokens.add(id);
   }
-  const suppressed = findSuppressedTokens(vocabulary, metadata, onWarning);
+  // The file's makers know that the model would sample them where they mean nothing: those for pictures, say.
+  const suppressed = new Set(tokens.list("tokenizer.ggml.suppress_tokens"));
   for (const id of suppressed) endTokens.delete(id);
   const model = load(vocabulary, metadata, options);
   const { preTokenizer } = options;

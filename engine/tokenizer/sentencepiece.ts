@@ -2,7 +2,7 @@ import { M40Error } from "../errors.ts";
 import { ByteFallback } from "./byte_fallback.ts";
 import { codePointOf, RankMerger } from "./rank_merger.ts";
 import { ScoreMerges } from "./score_merges.ts";
-import { markedTokenBytes, SPACE_MARK } from "./space_mark.ts";
+import { SPACE_MARK, tokenBytesOf } from "./space_mark.ts";
 import { isSpellable, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
 import { WordCache } from "./word_cache.ts";
@@ -86,7 +86,7 @@ export class SentencePiece implements TokenModel {
   }
 
   tokenBytes(token: number): Uint8Array {
-    return markedTokenBytes(this.#vocabulary, token);
+    return tokenBytesOf(this.#vocabulary, token);
   }
 }
 

@@ -19,22 +19,13 @@ export function hasInnerMark(text: string): boolean {
   return last > 0 && wordEnd(text, 0) <= last;
 }
 
-/** The UTF-8 bytes of a token whose spaces are marks; of a byte token that byte. */
-export function markedTokenBytes(vocabulary: Vocabulary, token: number): Uint8Array {
-  return bytesOf(vocabulary, token, (text) => text.replaceAll(SPACE_MARK, " "));
-}
-
-/** The same of a token whose spaces are spaces. */
-export function plainTokenBytes(vocabulary: Vocabulary, token: number): Uint8Array {
-  return bytesOf(vocabulary, token, (text) => text);
-}
-
-function bytesOf(
+/** The UTF-8 bytes of a token; of a byte token that byte. `marked`: its spaces are written as marks. */
+export function tokenBytesOf(
   { texts, types }: Vocabulary,
   token: number,
-  written: (text: string) => string,
+  marked = true,
 ): Uint8Array {
   const text = texts[token];
   if (types[token] === TOKEN_TYPE.byte) return Uint8Array.of(parseInt(text.slice(3, 5), 16));
-  return encoder.encode(written(text));
+  return encoder.encode(marked ? text.replaceAll(SPACE_MARK, " ") : text);
 }

@@ -1,7 +1,7 @@
 import { M40Error } from "../errors.ts";
 import { ByteFallback } from "./byte_fallback.ts";
 import { Charsmap } from "./charsmap.ts";
-import { hasInnerMark, markedTokenBytes, SPACE_MARK, wordEnd } from "./space_mark.ts";
+import { hasInnerMark, SPACE_MARK, tokenBytesOf, wordEnd } from "./space_mark.ts";
 import { NONE, ROOT, TokenTrie } from "./token_trie.ts";
 import { isSpellable, TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
@@ -153,7 +153,7 @@ export class Unigram implements TokenModel {
   }
 
   tokenBytes(token: number): Uint8Array {
-    return markedTokenBytes(this.#vocabulary, token);
+    return tokenBytesOf(this.#vocabulary, token);
   }
 
   #allocate(capacity: number): void {

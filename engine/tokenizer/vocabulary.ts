@@ -64,7 +64,7 @@ export function readVocabulary(
   if (size === 0) {
     throw new M40Error("invalid_model", "The vocabulary (tokenizer.ggml.tokens) is empty.");
   }
-  const ids = specialIds(metadata, texts, onWarning);
+  const ids = specialIds(metadata, texts, new TokenIds(metadata, size, onWarning));
   const types = readTypes(metadata, texts) ?? inferTypes(texts, ids);
   const byteTokens = new Int32Array(256).fill(-1);
   for (let id = 0; id < size; id++) {
@@ -94,82 +94,82 @@ export function readVocabulary(
 }
 
 /** BOS, EOS and the unknown token; BERT calls the first two CLS and SEP, and its older files name no ids. */
-function specialIds(
-  metadata: TokenizerMetadata,
-  texts: readonly string[],
-  onWarning?: (warning: string) => void,
-) {
-  const idOf = (name: string) => specialId(metadata, name, texts.length, onWarning);
-  const ids = { bos: idOf("bos"), eos: idOf("eos"), unknown: idOf("unknown") };
+function specialIds(metadata: TokenizerMetadata, texts: readonly string[], tokens: TokenIds) {
+  const ids = {
+    bos: tokens.special("bos"),
+    eos: tokens.special("eos"),
+    unknown: tokens.special("unknown"),
+  };
   if (metadata.string("tokenizer.ggml.model", "") !== "bert") return ids;
   const textAt = (text: string) => {
     const id = texts.indexOf(text);
     return id < 0 ? undefined : id;
   };
   return {
-    bos: ids.bos ?? idOf("cls") ?? textAt("[CLS]"),
+    bos: ids.bos ?? tokens.special("cls") ?? textAt("[CLS]"),
     // The misspelling is the format's.
-    eos: ids.eos ?? idOf("seperator") ?? textAt("[SEP]"),
+    eos: ids.eos ?? tokens.special("seperator") ?? textAt("[SEP]"),
     unknown: ids.unknown ?? textAt("[UNK]"),
   };
 }
 
-/**
- * The id in `tokenizer.ggml.NAME_token_id`. Undefined where the key is missing or says "none" (-1, of either
- * signedness), or, with a warning, names a token that is not in the vocabulary.
- *
- * @throws {M40Error} `invalid_model` for what is no whole number.
- */
-export function specialId(
-  metadata: TokenizerMetadata,
-  name: string,
-  size: number,
-  onWarning?: (warning: string) => void,
-): number | undefined {
-  const key = `tokenizer.ggml.${name}_token_id`;
-  if (!metadata.has(key)) return undefined;
-  const id = metadata.number(key);
-  if (id === -1 || id === 0xffffffff) return undefined;
-  if (!Number.isInteger(id)) {
-    throw new M40Error("invalid_model", `${key} is ${id}; wanted 0 to ${size - 1}.`);
+/** Reads ids of tokens out of the metadata, and warns of those that are not in the vocabulary. */
+export class TokenIds {
+  /** @param size Tokens of the vocabulary. */
+  constructor(
+    private readonly metadata: TokenizerMetadata,
+    private readonly size: number,
+    private readonly onWarning: (warning: string) => void = () => {},
+  ) {}
+
+  /**
+   * The id in `tokenizer.ggml.NAME_token_id`. Undefined where the key is missing or says "none" (-1, of either
+   * signedness), or, with a warning, names a token that is not in the vocabulary.
+   *
+   * @throws {M40Error} `invalid_model` for what is no whole number.
+   */
+  special(name: string): number | undefined {
+    const key = `tokenizer.ggml.${name}_token_id`;
+    const last = this.size - 1;
+    if (!this.metadata.has(key)) return undefined;
+    const id = this.metadata.number(key);
+    if (isNone(id)) return undefined;
+    if (!Number.isInteger(id)) {
+      throw new M40Error("invalid_model", `${key} is ${id}; wanted 0 to ${last}.`);
+    }
+    if (this.has(id)) return id;
+    this.onWarning(
+      `${key} is ${id}, which is not in the vocabulary (0 to ${last}): the model runs without such a token.`,
+    );
+    return undefined;
   }
-  if (id >= 0 && id < size) return id;
-  onWarning?.(
-    `${key} is ${id}, which is not in the vocabulary (0 to ${
-      size - 1
-    }): the model runs without such a token.`,
-  );
-  return undefined;
+
+  /**
+   * The tokens that a list of ids names, each once; of ids that are not in the vocabulary one is warned of.
+   *
+   * @throws {M40Error} `invalid_model` for what is no list of numbers.
+   */
+  list(key: string): number[] {
+    if (!this.metadata.has(key)) return [];
+    const ids = [...this.metadata.numbers(key)].filter((id) => !isNone(id));
+    const strange = ids.filter((id) => !this.has(id));
+    if (strange.length > 0) {
+      const more = strange.length > 1 ? ` and ${strange.length - 1} more` : "";
+      this.onWarning(
+        `${key} names ${strange[0]}${more}, which ${
+          more ? "are" : "is"
+        } not in the vocabulary (0 to ${this.size - 1}).`,
+      );
+    }
+    return [...new Set(ids.filter((id) => this.has(id)))];
+  }
+
+  private has(id: number): boolean {
+    return Number.isInteger(id) && id >= 0 && id < this.size;
+  }
 }
 
-/**
- * The tokens that a list of ids names, each once; of ids that are not in the vocabulary one is warned of.
- *
- * @throws {M40Error} `invalid_model` for what is no list of numbers.
- */
-export function tokenList(
-  metadata: TokenizerMetadata,
-  key: string,
-  size: number,
-  onWarning?: (warning: string) => void,
-): number[] {
-  if (!metadata.has(key)) return [];
-  const ids = new Set<number>();
-  const strange: number[] = [];
-  for (const id of metadata.numbers(key)) {
-    if (Number.isInteger(id) && id >= 0 && id < size) ids.add(id);
-    else if (id !== -1 && id !== 0xffffffff) strange.push(id);
-  }
-  if (strange.length > 0) {
-    onWarning?.(
-      `${key} names ${strange[0]}${
-        strange.length > 1 ? ` and ${strange.length - 1} more` : ""
-      }, which ` +
-        `${strange.length > 1 ? "are" : "is"} not in the vocabulary (0 to ${size - 1}).`,
-    );
-  }
-  return [...ids];
-}
+const isNone = (id: number) => id === -1 || id === 0xffffffff;
 
 function readTypes(metadata: TokenizerMetadata, texts: ArrayLike<string>): Uint8Array | undefined {
   const key = "tokenizer.ggml.token_type";
