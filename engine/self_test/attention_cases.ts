@@ -1,6 +1,7 @@
 import { NONE, Rope } from "../device/mod.ts";
 import type { Case, Sizes } from "./case.ts";
 import { joined, LEAST_SHARE } from "./case.ts";
+import { oneRun } from "./one_run.ts";
 import { prompt } from "./runner.ts";
 import { tokenBuffer } from "./small_programs.ts";
 
@@ -42,28 +43,18 @@ export function attentionCases({ tokens }: Sizes): Case[] {
 /** q of a prompt, rotated in its place; what becomes of K and V is seen by attention. */
 function rotation(rope: number): Case {
   const [heads, headDim, tokens] = [4, 64, 9];
-  return {
-    operation: "rope_store",
-    variant: rope === Rope.halves ? "pairs in halves" : "pairs side by side",
-    compute(runner) {
-      const columns = 3 * heads * headDim;
-      const layer = { n_kv_heads: heads, head_dim: headDim, kv_block_tokens: 16 };
-      return runner.compute(
-        {
-          ops: [{
-            ...{ kind: "rope_store", layer: 0, q: 0, n_heads: heads, n_kv_heads: heads },
-            ...{ head_dim: headDim, rope, rope_dim: headDim },
-          }],
-          buffers: [tokenBuffer(columns)],
-          inputs: { 0: runner.random.floats(tokens * columns) },
-          sequences: prompt(tokens, { position: 50, kvBlocks: [Uint32Array.of(1, 4, 2, 8)] }),
-          cache: runner.cache(layer),
-        },
-        0,
-        tokens * columns,
-      );
-    },
-  };
+  const columns = 3 * heads * headDim;
+  const variant = rope === Rope.halves ? "pairs in halves" : "pairs side by side";
+  return oneRun("rope_store", variant, (runner) => ({
+    ops: [{
+      ...{ kind: "rope_store", layer: 0, q: 0, n_heads: heads, n_kv_heads: heads },
+      ...{ head_dim: headDim, rope, rope_dim: headDim },
+    }],
+    buffers: [tokenBuffer(columns)],
+    inputs: { 0: runner.random.floats(tokens * columns) },
+    sequences: prompt(tokens, { position: 50, kvBlocks: [Uint32Array.of(1, 4, 2, 8)] }),
+    cache: runner.cache({ n_kv_heads: heads, head_dim: headDim, kv_block_tokens: 16 }),
+  }));
 }
 
 function attention(cache: typeof CACHES[number], shape: Heads, tokens: number): Case {

@@ -1,6 +1,7 @@
 import { NONE } from "../device/mod.ts";
 import { GGML_TYPES, type TensorType } from "../gguf/mod.ts";
 import type { Case, Sizes } from "./case.ts";
+import { oneRun } from "./one_run.ts";
 import { decoded, prompt, type Runner } from "./runner.ts";
 import { expertBuffer, indexBuffer, tokenBuffer } from "./small_programs.ts";
 
@@ -39,141 +40,82 @@ function howMany(tokens: number, decode: boolean): string {
 }
 
 function matmul(type: TensorType, tokens: number, decode: boolean, sizes: Sizes): Case {
-  return {
-    operation: "matmul",
-    variant: `${type.name}, ${howMany(tokens, decode)}`,
-    compute(runner) {
-      const { rows, columns } = sizes;
-      const weight = [runner.weights(type, rows, columns)];
-      return runner.compute(
-        {
-          ops: [{ kind: "matmul", input: 0, output: 1, columns, weight, rows: [rows] }],
-          buffers: [tokenBuffer(columns), tokenBuffer(rows)],
-          inputs: { 0: runner.random.floats(tokens * columns) },
-          sequences: decode ? decoded(tokens) : prompt(tokens),
-        },
-        1,
-        tokens * rows,
-      );
-    },
-  };
+  const { rows, columns } = sizes;
+  return oneRun("matmul", `${type.name}, ${howMany(tokens, decode)}`, (runner) => {
+    const weight = [runner.weights(type, rows, columns)];
+    return {
+      ops: [{ kind: "matmul", input: 0, output: 1, columns, weight, rows: [rows] }],
+      buffers: [tokenBuffer(columns), tokenBuffer(rows)],
+      sequences: decode ? decoded(tokens) : prompt(tokens),
+    };
+  });
 }
 
 /** Three weights of two types in one operation, with biases. */
 function several({ rows, columns }: Sizes): Case {
-  return {
-    operation: "matmul",
-    variant: "three weights of Q4_K and Q6_K with biases",
-    compute(runner) {
-      const types = [12, 12, 14].map((id) => GGML_TYPES[id]);
-      const weight = types.map((type) => runner.weights(type, rows, columns));
-      const bias = types.map(() => runner.floats(1, rows));
-      return runner.compute(
-        {
-          ops: [{
-            kind: "matmul",
-            input: 0,
-            output: 1,
-            columns,
-            weight,
-            bias,
-            factor: [NONE, NONE, NONE],
-            rows: [rows, rows, rows],
-          }],
-          buffers: [tokenBuffer(columns), tokenBuffer(3 * rows)],
-          inputs: { 0: runner.random.floats(2 * columns) },
-          sequences: decoded(2),
-        },
-        1,
-        6 * rows,
-      );
-    },
-  };
+  return oneRun("matmul", "three weights of Q4_K and Q6_K with biases", (runner) => {
+    const types = [12, 12, 14].map((id) => GGML_TYPES[id]);
+    const weight = types.map((type) => runner.weights(type, rows, columns));
+    const bias = types.map(() => runner.floats(1, rows));
+    return {
+      ops: [{
+        ...{ kind: "matmul", input: 0, output: 1, columns, weight, bias },
+        ...{ factor: [NONE, NONE, NONE], rows: [rows, rows, rows] },
+      }],
+      buffers: [tokenBuffer(columns), tokenBuffer(3 * rows)],
+      sequences: decoded(2),
+    };
+  });
 }
 
 /** A norm and the product after it, which one kernel may compute. */
 function normed({ rows, columns }: Sizes): Case {
-  return {
-    operation: "matmul",
-    variant: "after a norm",
-    compute(runner) {
-      const weight = runner.floats(1, columns);
-      const matrix = runner.weights(GGML_TYPES[12], rows, columns);
-      return runner.compute(
-        {
-          ops: [
-            { kind: "norm", input: 0, output: 1, weight, norm: 0, columns, epsilon: 1e-5 },
-            { kind: "matmul", input: 1, output: 2, columns, weight: [matrix], rows: [rows] },
-          ],
-          buffers: [tokenBuffer(columns), tokenBuffer(columns), tokenBuffer(rows)],
-          inputs: { 0: runner.random.floats(columns) },
-          sequences: decoded(1),
-        },
-        2,
-        rows,
-      );
-    },
-  };
+  return oneRun("matmul", "after a norm", (runner) => {
+    const weight = runner.floats(1, columns);
+    const matrix = runner.weights(GGML_TYPES[12], rows, columns);
+    return {
+      ops: [
+        { kind: "norm", input: 0, output: 1, weight, norm: 0, columns, epsilon: 1e-5 },
+        { kind: "matmul", input: 1, output: 2, columns, weight: [matrix], rows: [rows] },
+      ],
+      buffers: [columns, columns, rows].map(tokenBuffer),
+      sequences: decoded(1),
+    };
+  });
 }
 
 function experts(type: TensorType, tokens: number, decode: boolean, sizes: Sizes): Case {
-  return {
-    operation: "expert_matmul",
-    variant: `${type.name}, ${howMany(tokens, decode)}`,
-    compute(runner) {
-      const rows = Math.ceil(sizes.rows / 4);
-      const { columns } = sizes;
-      const weight = [runner.weights(type, rows, columns, EXPERTS)];
-      const chosen = Uint32Array.from({ length: tokens }, () => runner.random.below(EXPERTS));
-      return runner.compute(
-        {
-          ops: [{
-            kind: "expert_matmul",
-            input: 0,
-            experts: 1,
-            output: 2,
-            columns,
-            n_used: USED,
-            n_experts: EXPERTS,
-            weight,
-            rows: [rows],
-          }],
-          buffers: [tokenBuffer(columns), indexBuffer(USED), expertBuffer(rows, USED)],
-          inputs: {
-            0: runner.random.floats(tokens * columns),
-            // Two experts of a token are never one.
-            1: Uint32Array.from(
-              { length: tokens * USED },
-              (_, i) => (chosen[i >> 1] + (i & 1)) % EXPERTS,
-            ),
-          },
-          sequences: decode ? decoded(tokens) : prompt(tokens),
-        },
-        2,
-        tokens * USED * rows,
-      );
-    },
-  };
+  const rows = Math.ceil(sizes.rows / 4);
+  const { columns } = sizes;
+  return oneRun("expert_matmul", `${type.name}, ${howMany(tokens, decode)}`, (runner) => {
+    const weight = [runner.weights(type, rows, columns, EXPERTS)];
+    const chosen = Uint32Array.from({ length: tokens }, () => runner.random.below(EXPERTS));
+    // Two experts of a token are never one.
+    const two = Uint32Array.from(
+      { length: tokens * USED },
+      (_, i) => (chosen[i >> 1] + (i & 1)) % EXPERTS,
+    );
+    return {
+      ops: [{
+        ...{ kind: "expert_matmul", input: 0, experts: 1, output: 2, columns },
+        ...{ n_used: USED, n_experts: EXPERTS, weight, rows: [rows] },
+      }],
+      buffers: [tokenBuffer(columns), indexBuffer(USED), expertBuffer(rows, USED)],
+      inputs: { 1: two },
+      sequences: decode ? decoded(tokens) : prompt(tokens),
+    };
+  });
 }
 
 function embed(type: TensorType, { columns }: Sizes): Case {
-  return {
-    operation: "embed",
-    variant: type.name,
-    compute(runner) {
-      const table = runner.weights(type, 32, columns);
-      return runner.compute(
-        {
-          ops: [{ kind: "embed", output: 0, table, columns, scale: 1.5 }],
-          buffers: [tokenBuffer(columns)],
-          inputs: {},
-          sequences: prompt(7),
-        },
-        0,
-        7 * columns,
-      );
-    },
-  };
+  return oneRun("embed", type.name, (runner) => {
+    const table = runner.weights(type, 32, columns);
+    return {
+      ops: [{ kind: "embed", output: 0, table, columns, scale: 1.5 }],
+      buffers: [tokenBuffer(columns)],
+      sequences: prompt(7),
+    };
+  });
 }
 
 /** How weights are laid out for the kernels, and read back. */
@@ -187,27 +129,17 @@ function rows(type: TensorType, { columns }: Sizes): Case {
 }
 
 function heads(tokens: number, decode: boolean): Case {
-  return {
-    operation: "head_matmul",
-    variant: howMany(tokens, decode),
-    compute(runner) {
-      const [n_heads, columns, rows, copied] = [3, 64, 32, 16];
-      const weight = runner.weights(GGML_TYPES[8], rows, columns, n_heads);
-      const [input_stride, output_stride] = [columns + copied, rows + copied];
-      return runner.compute(
-        {
-          ops: [{
-            kind: "head_matmul",
-            ...{ input: 0, output: 1, weight, n_heads, columns, rows, copied },
-            ...{ input_stride, output_stride },
-          }],
-          buffers: [tokenBuffer(n_heads * input_stride), tokenBuffer(n_heads * output_stride)],
-          inputs: { 0: runner.random.floats(tokens * n_heads * input_stride) },
-          sequences: decode ? decoded(tokens) : prompt(tokens),
-        },
-        1,
-        tokens * n_heads * output_stride,
-      );
-    },
-  };
+  const [n_heads, columns, rows, copied] = [3, 64, 32, 16];
+  const [input_stride, output_stride] = [columns + copied, rows + copied];
+  return oneRun("head_matmul", howMany(tokens, decode), (runner) => {
+    const weight = runner.weights(GGML_TYPES[8], rows, columns, n_heads);
+    return {
+      ops: [{
+        ...{ kind: "head_matmul", input: 0, output: 1, weight, n_heads, columns, rows, copied },
+        ...{ input_stride, output_stride },
+      }],
+      buffers: [tokenBuffer(n_heads * input_stride), tokenBuffer(n_heads * output_stride)],
+      sequences: decode ? decoded(tokens) : prompt(tokens),
+    };
+  });
 }
