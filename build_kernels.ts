@@ -33,7 +33,7 @@ import { BuildFolder } from "./tools/build/same_bytes.ts";
 
 const ROOT = fromFileUrl(new URL(".", import.meta.url));
 
-/** Compilers run in {@link ROOT}, or in a copy, and are told paths from there: what they make does not depend on it. */
+/** Compilers run in {@link ROOT}, or in a copy, and get paths from there: what they make does not depend on it. */
 const DIST = "dist";
 
 /** A build for one target. */
@@ -126,7 +126,7 @@ export async function buildKernels(
     } finally {
       await Deno.remove(temporary, { recursive: true });
     }
-    for (const file of [job.object, job.object + ".d"]) await copy?.handOver(ROOT, file);
+    for (const file of [job.object, job.object + ".d"]) await copy?.moveOut(ROOT, file);
     await Deno.writeTextFile(join(ROOT, job.object + ".command"), job.command);
   });
 

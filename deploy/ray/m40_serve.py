@@ -107,7 +107,7 @@ class M40:
                 continue
             if last or answer.status_code != 503 or b'"draining"' not in await answer.aread():
                 return answer
-            # Somebody has told this process to end. When it has, another is begun.
+            # This process is draining. When it has ended, another is started.
             process = self.process
             while process.poll() is None:
                 await asyncio.sleep(0.2)

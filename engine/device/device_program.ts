@@ -34,7 +34,7 @@ const decoder = new TextDecoder();
 /** Bytes of a buffer's value, whatever it is. */
 const VALUE_BYTES = 4;
 
-/** What a part of a program hands over. */
+/** The rows that a part of a program passes to the next part. */
 export interface PartRows {
   /** The rows, as bytes, of each of the buffers that the next part continues from. */
   readonly handed: readonly Uint8Array<ArrayBuffer>[];
@@ -221,7 +221,7 @@ export class DeviceProgram {
     return data;
   }
 
-  /** Does a part's work between its rows and those that it hands over. */
+  /** Does a part's work between its rows and those that it passes on. */
   private part<T>(
     sequences: readonly StepSequence[],
     given: Promise<readonly Uint8Array<ArrayBuffer>[]>,

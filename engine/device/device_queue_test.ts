@@ -51,7 +51,7 @@ Deno.test("a device is free for others after work on it has failed, alone or sha
   await queue.settle();
 });
 
-Deno.test("a use that can end early is told once that another waits for it, also before it begins", async () => {
+Deno.test("a use that can end early is notified once that another waits for it, also before it begins", async () => {
   for (const before of [false, true]) {
     const queue = new DeviceQueue();
     const first = Promise.withResolvers<void>();
@@ -59,28 +59,28 @@ Deno.test("a use that can end early is told once that another waits for it, also
     const events: string[] = [];
     if (before) queue.run(() => first.promise);
     const run = queue.run(() => (events.push("begins"), early.promise), () => {
-      events.push("is told");
+      events.push("is notified");
       early.resolve();
     });
     const others = [queue.run(() => Promise.resolve()), queue.share(() => Promise.resolve())];
-    assertEquals(events, before ? ["is told"] : ["begins", "is told"]);
+    assertEquals(events, before ? ["is notified"] : ["begins", "is notified"]);
     first.resolve();
     await Promise.all([run, ...others]);
-    assertEquals(events.toSorted(), ["begins", "is told"]);
+    assertEquals(events.toSorted(), ["begins", "is notified"]);
   }
 });
 
-Deno.test("shared users are told when one waits to be alone, not when another shares with them", async () => {
-  let told = 0;
-  const queue = new DeviceQueue(() => told++);
+Deno.test("shared users are notified when one waits to be alone, not when another shares with them", async () => {
+  let notified = 0;
+  const queue = new DeviceQueue(() => notified++);
   const over = Promise.withResolvers<void>();
   const shared = [queue.share(() => over.promise), queue.share(() => over.promise)];
-  assertEquals(told, 0);
+  assertEquals(notified, 0);
   const alone = queue.run(() => Promise.resolve());
-  assertEquals(told, 1);
+  assertEquals(notified, 1);
   // It waits behind the one alone, and the next one for it.
   const later = [queue.share(() => Promise.resolve()), queue.run(() => Promise.resolve())];
-  assertEquals(told, 2);
+  assertEquals(notified, 2);
   over.resolve();
   await Promise.all([...shared, alone, ...later]);
   await queue.settle();

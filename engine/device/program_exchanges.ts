@@ -22,7 +22,7 @@ export class ProgramExchanges {
   }
 
   /**
-   * Where the program takes what other cards hand over, in its device's memory: an `m40_inbox`.
+   * Where the program receives the rows of other cards, in its device's memory: an `m40_inbox`.
    *
    * @throws {M40Error} "unsupported" where no other device could write there.
    */

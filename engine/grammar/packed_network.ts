@@ -67,7 +67,7 @@ export function packNetwork(network: Network): PackedNetwork {
   };
 }
 
-/** The memory of a packed network, to be handed over. */
+/** The memory of a packed network, to be transferred to a thread. */
 export function buffersOf(packed: PackedNetwork): ArrayBuffer[] {
   return Object.values(packed)
     .filter((value) => ArrayBuffer.isView(value))

@@ -38,7 +38,7 @@ const ENOUGH = 4;
 const SLOWER_FOR_ENOUGH = 1.25;
 /** No more KV blocks are looked for. */
 const MOST_KV_BLOCKS = 2 ** 20;
-/** Halvings of a time, after which the cards' times are told apart. */
+/** Halvings of a time, after which the cards' times are distinguished. */
 const HALVINGS = 40;
 
 /**

@@ -39,7 +39,7 @@ export class PowerMeter {
     return new PowerMeter(state, first, sampled, stop);
   }
 
-  /** What was drawn since the start. */
+  /** The energy since the start. */
   async stop(): Promise<Energy> {
     this.stopSampling();
     if (this.sampled !== undefined) {

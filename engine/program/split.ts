@@ -11,7 +11,7 @@ import type { Program } from "./program.ts";
  */
 export interface ProgramPart {
   readonly program: Program;
-  /** Its buffers that hold what the part before hands over, in that one's order; none of the first part. */
+  /** Its buffers that hold what the part before computed for it, in that one's order; none of the first part. */
   readonly given: readonly number[];
   /** Its buffers that the next part goes on from; none of the last one. A row each is a token's. */
   readonly handed: readonly number[];

@@ -91,7 +91,7 @@ export const SAMPLING_PARAMETERS = {
     max: 1,
     default: 1,
     description:
-      "Only the tokens with the surprise nearest to the expected one that reach this probability together; 1 is " +
+      "Only the tokens whose surprise is nearest to the entropy, until they have this probability together; 1: " +
       "all.",
   },
   repetitionPenalty: {
@@ -100,8 +100,7 @@ export const SAMPLING_PARAMETERS = {
     above: true,
     max: 10,
     default: 1,
-    description:
-      "Divides the positive and multiplies the negative logits of tokens that were there.",
+    description: "Divides positive logits of repeated tokens, and multiplies negative ones.",
     alias: "repeat_penalty",
     gguf: "penalty_repeat",
   },
@@ -126,7 +125,7 @@ export const SAMPLING_PARAMETERS = {
     integer: true,
     default: -1,
     description:
-      "How many of the last tokens, prompt and output, these three penalties look at; -1 is all, 0 none.",
+      "The last tokens, prompt and output, that these three penalties cover; -1: all, 0: none.",
     gguf: "penalty_last_n",
   },
   /** "Don't repeat yourself": see DryPenalties. */
@@ -136,7 +135,7 @@ export const SAMPLING_PARAMETERS = {
     max: 100,
     default: 0,
     description:
-      "Above 0, tokens that would go on with a repetition lose logits (DRY): this, times dry_base for each token " +
+      "Above 0, tokens that continue a repetition get lower logits (DRY): by this, times dry_base for each token " +
       "of the repetition beyond dry_allowed_length.",
   },
   dryBase: {
@@ -144,7 +143,7 @@ export const SAMPLING_PARAMETERS = {
     min: 1,
     max: 100,
     default: 1.75,
-    description: "How fast that grows with the repetition's length.",
+    description: "How fast the DRY penalty grows with the repetition's length.",
   },
   dryAllowedLength: {
     type: "number",
@@ -152,7 +151,7 @@ export const SAMPLING_PARAMETERS = {
     max: MOST,
     integer: true,
     default: 2,
-    description: "A repetition of fewer tokens costs nothing.",
+    description: "DRY ignores repetitions of fewer tokens.",
   },
   dryPenaltyLastN: {
     type: "number",
@@ -160,13 +159,12 @@ export const SAMPLING_PARAMETERS = {
     max: MOST,
     integer: true,
     default: -1,
-    description:
-      "How many of the last tokens are looked through for repetitions; -1 is all, 0 none.",
+    description: "The last tokens in which DRY looks for repetitions; -1: all, 0: none.",
   },
   drySequenceBreakers: {
     type: "texts",
     default: ["\n", ":", '"', "*"],
-    description: 'Texts over which no repetition goes; default "\\n", ":", "\\"" and "*".',
+    description: 'Texts at which a repetition ends; default "\\n", ":", "\\"" and "*".',
     flag: "dry-sequence-breaker",
   },
   xtcProbability: {
@@ -175,7 +173,7 @@ export const SAMPLING_PARAMETERS = {
     max: 1,
     default: 0,
     description:
-      "How often the likeliest tokens are left out, but the least likely of those above xtc_threshold (XTC).",
+      "The probability of excluding all tokens above xtc_threshold but the least likely of them (XTC).",
     gguf: "xtc_probability",
   },
   /** Above 0.5 there are no two of them. */
@@ -184,7 +182,7 @@ export const SAMPLING_PARAMETERS = {
     min: 0,
     max: 1,
     default: 0.1,
-    description: "From which probability on a token counts as one of the likeliest.",
+    description: "The probability from which XTC may exclude a token.",
     gguf: "xtc_threshold",
   },
   /** Basu et al. 2021. */
@@ -196,7 +194,7 @@ export const SAMPLING_PARAMETERS = {
     choices: [0, 2],
     default: 0,
     description:
-      "2: what is too surprising is cut so that surprise stays near mirostat_tau. 0: not. There is no 1.",
+      "2: excludes surprising tokens so that the surprise stays near mirostat_tau. 0: off. 1 is not supported.",
     gguf: "mirostat",
   },
   mirostatTau: {
@@ -204,7 +202,7 @@ export const SAMPLING_PARAMETERS = {
     min: 0,
     max: 100,
     default: 5,
-    description: "The surprise that is wanted, in bits.",
+    description: "Mirostat's target surprise, in bits.",
     gguf: "mirostat_tau",
   },
   mirostatEta: {
@@ -212,7 +210,7 @@ export const SAMPLING_PARAMETERS = {
     min: 0,
     max: 1,
     default: 0.1,
-    description: "How fast the cut follows the surprise.",
+    description: "Mirostat's learning rate.",
     gguf: "mirostat_eta",
   },
   dynatempRange: {
@@ -221,7 +219,7 @@ export const SAMPLING_PARAMETERS = {
     max: 100,
     default: 0,
     description:
-      "Above 0, the temperature is so much less where the model has no doubt, and so much more where it has most.",
+      "Above 0, the temperature varies by this much: lower for a certain model, higher for an uncertain one.",
   },
   dynatempExponent: {
     type: "number",
@@ -229,12 +227,12 @@ export const SAMPLING_PARAMETERS = {
     above: true,
     max: 10,
     default: 1,
-    description: "Above 1, it takes more doubt for a high temperature.",
+    description: "How the temperature rises with the entropy; above 1, more slowly at first.",
   },
   ignoreEos: {
     type: "boolean",
     default: false,
-    description: "Whether the output goes on where the model would end it.",
+    description: "Whether end tokens are never sampled.",
   },
   minTokens: {
     type: "number",
@@ -242,7 +240,7 @@ export const SAMPLING_PARAMETERS = {
     max: MOST,
     integer: true,
     default: 0,
-    description: "Tokens before which the model does not end the output; stop strings do.",
+    description: "Tokens before which no end token is sampled; stop strings still end the output.",
   },
   logitBias: {
     type: "biases",

@@ -170,11 +170,13 @@ function run(variant: string, sampling: StepSampling): Case {
       }));
       // Each ends one step after the previous one.
       const limits = sequences.map((_, i) => ({ tokens: i + 2, endTokens: new Set<number>() }));
-      const drawn: number[] = [];
+      const sampled: number[] = [];
       await program.run(sequences, steps, limits, (outputs) => {
-        for (const one of outputs) drawn.push(one?.sample?.token ?? -1, one?.sample?.logprob ?? 0);
+        for (const one of outputs) {
+          sampled.push(one?.sample?.token ?? -1, one?.sample?.logprob ?? 0);
+        }
       }).over;
-      return Float32Array.from(drawn);
+      return Float32Array.from(sampled);
     },
   };
 }

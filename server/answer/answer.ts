@@ -22,7 +22,7 @@ const HEAD_MS = 250;
 /** The fields that say which model is asked, alike in every route that a model answers. */
 export const modelFields = {
   model: string(
-    "The model that is asked; absent: the one that the server was started with, else the one used last.",
+    "The model; absent: that of --model, else the one used last.",
   ),
   keep_alive: read(
     KEEP_ALIVE_WANTED,

@@ -1,6 +1,6 @@
 import type { TextPart, ToolCall } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
-import { argumentsText, notShown, toldContent, typeName, wrongField } from "../request/mod.ts";
+import { argumentsText, contentAsText, notShown, typeName, wrongField } from "../request/mod.ts";
 import { CONTENT_WANTED, type Message } from "./request_schemas.ts";
 
 /** What came of a call. */
@@ -104,7 +104,7 @@ function readBlock(
   if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
   if (!Object.hasOwn(readers, type)) {
     if (areDescribed(type, readers)) {
-      turn.parts.push({ type: "text", text: toldContent(block as Block, at) });
+      turn.parts.push({ type: "text", text: contentAsText(block as Block, at) });
       return;
     }
     const known = Object.keys(readers).map((one) => `"${one}"`).join(", ");

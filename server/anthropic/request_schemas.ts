@@ -36,7 +36,7 @@ const Tool = z.looseObject({
   description: string("What it does, and when it is to be called."),
   input_schema: z.unknown().optional().meta({
     type: "object",
-    description: "A JSON Schema of its input, which every call is held to; see strict.",
+    description: "A JSON Schema that the input of every call follows; see strict.",
   }),
   strict: z.unknown().optional().meta({
     description: "With true, schemas that no grammar can enforce are refused.",
@@ -114,7 +114,7 @@ const outputFormat = (description: string) =>
     type: z.unknown().optional().meta({ const: "json_schema" }),
     schema: z.unknown().optional().meta({
       type: "object",
-      description: "A JSON Schema. What of it cannot be held to is an error that names it.",
+      description: "A JSON Schema. A part that no grammar can enforce is an error that names it.",
     }),
   }, wants("an object")).nullish().meta({ description });
 
@@ -147,8 +147,7 @@ const conversationFields = {
   }),
   output_config: z.object({
     effort: oneOf(EFFORTS).nullish().meta({
-      description:
-        "How much the model is to reason, where its template asks: the nearest word that it knows.",
+      description: "How much the model reasons. The template gets the nearest word that it knows.",
     }),
     format: outputFormat("The answer's text is JSON that the schema accepts."),
   }, wants("an object")).nullish().meta({ description: "What the answer is to be like." }),

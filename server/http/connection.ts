@@ -65,7 +65,7 @@ export class Connection implements BodyHolder {
       while (await this.serveNext());
       await this.linger();
     } catch {
-      // The connection failed. Whoever works on its request has been told.
+      // The connection failed. The reader of its request has got the error.
     } finally {
       this.close();
     }
@@ -210,7 +210,7 @@ export class Connection implements BodyHolder {
     this.exchange = undefined;
     // Many small requests hold up others as much as a large one.
     await this.turns.take(REQUEST_BYTES + this.written - before);
-    // The server may have been told to end meanwhile.
+    // The server may have begun to end meanwhile.
     const again = mayGoOn && !this.ending;
     if (again) this.enter("idle", this.limits.keepAliveMs);
     return again;

@@ -35,7 +35,7 @@ export interface Pieces {
   next(): Promise<readonly Piece[] | undefined>;
   /** Whether the last pieces have been given; absent: {@link next} says so when it is asked for more. */
   readonly isOver?: boolean;
-  /** Nobody wants more. Whoever waits for a piece is told that there is none. */
+  /** Nobody wants more. A reader that waits for a piece gets none. */
   cancel(): void;
 }
 
@@ -157,7 +157,7 @@ export class Exchange implements Client {
 
   /** The client has closed its sending half, or all of the connection. */
   halfClose(): void {
-    // Without its body the request is not whole, and whoever reads it is told.
+    // Without its body the request is not whole, and its reader gets an error.
     if (!this.body.complete || this.clientEnd.signal.aborted) return;
     this.clientEnd.abort();
     if (this.answered || this.head.minor === 0) return;
@@ -170,7 +170,7 @@ export class Exchange implements Client {
     this.stopSigns = writeRepeatedly(sign, LONGEST_PAUSE_MS);
   }
 
-  /** The server wants the answer to end early; the client still reads what it is told. */
+  /** The server wants the answer to end early; the client still reads. */
   abort(): void {
     this.end.abort();
   }

@@ -37,7 +37,7 @@ const EVICTED: readonly Phase[] = ["lingering", "idle", "head", "body"];
  * read, a new one is answered 503.
  */
 export class HttpServer {
-  /** Resolves when the server was told to {@link close}; rejects when the listener was lost. */
+  /** Resolves after {@link close}; rejects when the listener was lost. */
   readonly accepting: Promise<void>;
   private readonly connections = new Set<Connection>();
   /** Those over the limit, on their way out. */

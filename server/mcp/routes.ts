@@ -19,7 +19,7 @@ export const McpToolList = z.strictObject({
       name: z.string().meta({ description: "SERVER__TOOL, unlike that of every other tool." }),
       description: z.string().optional(),
       parameters: z.record(z.string(), z.unknown()).meta({
-        description: "A JSON Schema that arguments can be held to.",
+        description: "A JSON Schema that arguments follow.",
       }),
     }).meta({ description: "As /v1/chat/completions takes it in `tools`." }),
     server: z.string(),

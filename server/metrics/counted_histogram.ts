@@ -30,10 +30,10 @@ export class CountedHistogram {
 
   /** The metric under a name, as a registry asks for it. */
   named(name: string) {
-    return { name, get: () => Promise.resolve(this.told(name)) };
+    return { name, get: () => Promise.resolve(this.collect(name)) };
   }
 
-  private told(name: string) {
+  private collect(name: string) {
     const metricName = `${name}_bucket`;
     let below = 0;
     const buckets = [...this.bounds, "+Inf"].map((le, i) => {

@@ -16,13 +16,13 @@ Deno.test("a histogram tells what prom-client's own tells of the same values, un
   };
   const registry = new MetricRegistry('a "model"');
   const histogram = registry.histogram(["m40_x", "vllm:x"], help, buckets);
-  for (const told of [[], values]) {
-    for (const value of told) histogram.observe(value);
+  for (const observed of [[], values]) {
+    for (const value of observed) histogram.observe(value);
     assertEquals(
       await registry.text(),
       [
-        await expected("m40_x", { model_name: 'a "model"' }, told),
-        await expected("vllm:x", { model_name: 'a "model"', engine: "0" }, told),
+        await expected("m40_x", { model_name: 'a "model"' }, observed),
+        await expected("vllm:x", { model_name: 'a "model"', engine: "0" }, observed),
       ].join("\n"),
     );
   }

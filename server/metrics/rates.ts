@@ -100,8 +100,8 @@ export class RunTime {
    * been admitted, judged by how long requests took so far.
    */
   retryAfterSeconds({ running, waiting }: Pick<EngineStatus, "running" | "waiting">): number {
-    const letIn = Math.max(1, waiting / 2);
-    const seconds = (this.meanMs ?? 0) / 1000 * letIn / Math.max(1, running);
+    const admitted = Math.max(1, waiting / 2);
+    const seconds = (this.meanMs ?? 0) / 1000 * admitted / Math.max(1, running);
     return Math.min(LONGEST_WAIT_SECONDS, Math.max(1, Math.ceil(seconds)));
   }
 }

@@ -123,8 +123,8 @@ export const DiskCacheObject = z.strictObject({
   pages_read: count().meta({ description: "Since the models were loaded, as are the next three." }),
   pages_written: count(),
   pages_damaged: count(),
-  failures: count().meta({ description: "Pages that could not be read or written." }),
-  writable: z.boolean().meta({ description: "Whether pages are still written." }),
+  failures: count().meta({ description: "KV blocks that could not be read or written." }),
+  writable: z.boolean().meta({ description: "Whether KV blocks are still written." }),
 }).meta({ id: "DiskCache" });
 
 /** The answer of `GET /slots`. */
@@ -141,7 +141,9 @@ export const SlotsObject = z.strictObject({
   draining: z.boolean(),
   running: count(),
   waiting: count(),
-  kv_pages: count().meta({ description: "Pages of all models in memory, as are the next two." }),
+  kv_pages: count().meta({
+    description: "KV blocks of all models in memory, as are the next two.",
+  }),
   kv_pages_used: count(),
   kv_pages_idle: count().meta({
     description: "Unused KV blocks, kept for prompts that begin alike.",

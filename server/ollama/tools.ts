@@ -12,7 +12,7 @@ const ToolField = z.object({
     parameters: z.unknown().optional().meta({
       type: "object",
       description:
-        "A JSON Schema of its arguments, which every call is held to, as far as a grammar can. Absent: it takes none.",
+        "A JSON Schema that the arguments of every call follow, as far as a grammar can enforce it. Absent: no arguments.",
     }),
   }, wants("an object")),
 }, wants("an object")).meta({ title: "OllamaTool", description: "A function of the client's." });

@@ -1,5 +1,5 @@
 import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
-import { describe, notShown, toldContent, typeName, wrongField } from "../request/mod.ts";
+import { contentAsText, describe, notShown, typeName, wrongField } from "../request/mod.ts";
 import { HttpError, unsupported } from "../errors.ts";
 import type { ConversationFields, Message } from "./chat_schemas.ts";
 import { readCalls, readToolChoice, readTools } from "./chat_tools.ts";
@@ -140,19 +140,19 @@ function readContent(
 /** A part of a tool's result: a sentence names what is no text. */
 function readResultPart(part: unknown, at: string): TextPart {
   const { type, image_url, file } = (part ?? {}) as Record<string, unknown>;
-  const told = (text: string): TextPart => ({ type: "text", text });
+  const asText = (text: string): TextPart => ({ type: "text", text });
   switch (type) {
     case "image_url":
-      return told(notShown({ kind: "image", url: urlOf(image_url) }));
+      return asText(notShown({ kind: "image", url: urlOf(image_url) }));
     case "file":
-      return told(notShown({ kind: "file", url: (file as { file_data?: unknown })?.file_data }));
+      return asText(notShown({ kind: "file", url: (file as { file_data?: unknown })?.file_data }));
     case "input_audio":
-      return told(notShown({ kind: "sound" }));
+      return asText(notShown({ kind: "sound" }));
     case "text":
     case "refusal":
       return readPart(part, at);
   }
-  if (typeof type === "string") return told(toldContent(part as Record<string, unknown>, at));
+  if (typeof type === "string") return asText(contentAsText(part as Record<string, unknown>, at));
   return readPart(part, at);
 }
 

@@ -133,13 +133,13 @@ export const Message = z.object({
     description:
       "What is said: a text, or parts of it. Only an assistant's and a tool's may be absent.",
   }),
-  name: string("The name of who speaks, where the template tells it."),
+  name: string("The speaker's name, if the template shows it."),
   reasoning_content: string(
-    "The reasoning of an assistant's message that is sent back, where the template tells it.",
+    "The reasoning of an assistant's message that is sent back, if the template shows it.",
   ),
   reasoning: string("Another name of reasoning_content, which counts first."),
   refusal: ignored("What the assistant declined with."),
-  tool_call_id: string("Which call a tool's message is the result of; it has to have one."),
+  tool_call_id: string("The call that a tool's message is the result of; required there."),
   tool_calls: z.unknown().optional().meta({
     anyOf: [{ type: "array", items: { anyOf: [CALL_SCHEMA, CUSTOM_CALL_SCHEMA] } }, {
       type: "null",
@@ -168,8 +168,8 @@ export const conversationFields = {
     "One of the templates that the model's file has by name, such as tool_use; absent: its default one.",
   ),
   reasoning_effort: string(
-    "How much the model is to reason, where its template asks: minimal, low, medium, high, xhigh, max; the template " +
-      "is told the nearest word that it knows. none: not at all; what chat_template_kwargs and reasoning_budget say counts first.",
+    "How much the model reasons: minimal, low, medium, high, xhigh or max. The template gets the nearest word that it " +
+      "knows. none: not at all. chat_template_kwargs and reasoning_budget take precedence.",
   ),
   ...thinkingFields,
   tools: z.array(z.unknown(), wants("an array")).nullish().meta({
@@ -177,7 +177,7 @@ export const conversationFields = {
     description:
       "Functions of the client's that the model may call, and custom tools, which get a text " +
       "({type: custom, custom: {name, description, format}}). The arguments of functions follow " +
-      "parameters, a JSON Schema. With strict, parameters that no grammar can see to are refused.",
+      "parameters, a JSON Schema. With strict, parameters that no grammar can enforce are refused.",
   }),
   tool_choice: z.unknown().optional().meta({
     anyOf: CHOICE_SCHEMA,
@@ -199,7 +199,7 @@ export const ChatCompletionRequest = z.object({
     "Tokens sampled at most, reasoning included; absent: as many as the context has room for.",
   ),
   max_tokens: mostTokens("The older name of max_completion_tokens, which counts first."),
-  n_predict: mostTokens("llama.cpp's name of it, which counts last."),
+  n_predict: mostTokens("llama.cpp's name of max_tokens, which counts last."),
   reasoning_budget: integer(
     -1,
     2 ** 31,

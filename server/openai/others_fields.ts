@@ -25,7 +25,7 @@ export const thinkingFields = {
   thinking_budget: tokens("DashScope's name of reasoning_budget."),
   thinking_token_budget: tokens("vLLM's name of reasoning_budget."),
   thinking: z.looseObject({
-    type: string("enabled or disabled; others say nothing."),
+    type: string("enabled or disabled; others have no effect."),
     budget_tokens: tokens("The same as reasoning_budget."),
   }, wants("an object")).nullish().meta({
     description: "Whether the model reasons, as in GLM's, Kimi's and DeepSeek's APIs.",

@@ -31,7 +31,7 @@ const structuredOutputs = z.object({
   whitespace_pattern: anything("Not supported: absent."),
   disable_any_whitespace: anything("Not supported but for false."),
   disable_additional_properties: boolean(
-    "Whether objects have no members but those that the schema names, where it says nothing of others. It counts " +
+    "Whether objects have only the members that the schema names, unless it has additionalProperties. It counts " +
       "for every field that brings a schema. Absent: true.",
   ),
 }, wants("an object")).nullish().meta({
@@ -46,7 +46,7 @@ export const constraintFields = {
         '{"type": "json_schema", "json_schema": {"schema": …}}: the answer is JSON that the schema accepts. ' +
         '{"type": "json_object"}: it is a JSON object, or with "schema" (llama.cpp) or "value" (Hugging Face) JSON ' +
         'by that schema. {"type": "text"}: it is free. With "strict" and a schema, one that no grammar can ensure ' +
-        "is refused; else what it asks for beyond that is left to the model.",
+        "is refused; without it, what no grammar can enforce is left to the model.",
     }),
   grammar: string(
     "A grammar in GBNF, llama.cpp's notation, that the answer matches; its text begins with the rule root.",

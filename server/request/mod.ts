@@ -5,6 +5,7 @@
  */
 export { readJson } from "./body.ts";
 export { type ConstraintFields, constraintFields } from "./constraint_fields.ts";
+export { contentAsText } from "./content_as_text.ts";
 export { effortBudget, effortFields, thinkingVariables } from "./effort.ts";
 export {
   arrayOf,
@@ -34,5 +35,4 @@ export { notShown } from "./not_shown.ts";
 export { parseBody, wrongField } from "./parse_body.ts";
 export { markPrefix, PREFIX_HEADER } from "./prefix.ts";
 export { engineRequest, samplingFields } from "./sampling_fields.ts";
-export { toldContent } from "./told_content.ts";
 export { argumentsText, wholeArguments } from "./tool_arguments.ts";

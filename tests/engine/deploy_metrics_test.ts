@@ -62,7 +62,7 @@ Deno.test("the endpoint picker of the Gateway API inference extension finds its 
   assertEquals(wanted.filter((name) => !metrics.has(name)), []);
 });
 
-Deno.test("curves of several cards can be told apart, and their pauses are shown", async () => {
+Deno.test("each of several cards has a curve of its own, and their pauses are shown", async () => {
   const { panels } = JSON.parse(await Deno.readTextFile(DASHBOARD));
   const targets: { expr: string; legendFormat: string }[] = panels.flatMap((
     { targets }: { targets: [] },

@@ -89,7 +89,7 @@ for (const kind of Object.keys(COMPANIONS)) {
       assertEquals(await listed(), [["gemma-Q8_0", "hugging-face"]]);
       const { message } = await refused("mtp-gemma-Q8_0");
       assertMatch(message, /mtp-gemma-Q8_0\.gguf: this is no model but an? /);
-      // Two that are models are told apart by names of their own.
+      // Two that are models have names of their own.
       const other = await putHubFile(hub, id, "other/gemma-Q8_0.gguf", weights);
       for (const suffix of ["", ":Q8_0"]) {
         assertMatch(

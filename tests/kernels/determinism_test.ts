@@ -57,11 +57,11 @@ async function follow(
       );
       const bits = logits.map(({ values }) => new Uint32Array(values!.slice().buffer));
       run.bits.push(...bits.filter((_, row) => asked[row]));
-      const drawn = step.map((one) => ({
+      const sampled = step.map((one) => ({
         ...one,
         outputs: one.outputs.map((output) => ({ ...output, kind: "sample" as const })),
       }));
-      const { outputs } = await program.step(drawn);
+      const { outputs } = await program.step(sampled);
       run.samples.push(
         ...outputs.filter((_, row) => asked[row]).map(({ sample }) => sample!.token),
       );

@@ -67,7 +67,7 @@ async function greedy(engine: Engine, { tokens, greedy }: Golden): Promise<numbe
     maxTokens: greedy.length,
     sampling: { temperature: 0 },
   });
-  const drawn: number[] = [];
-  for await (const chunk of generation) drawn.push(...chunk.tokens.map(({ token }) => token));
-  return drawn;
+  const sampled: number[] = [];
+  for await (const chunk of generation) sampled.push(...chunk.tokens.map(({ token }) => token));
+  return sampled;
 }

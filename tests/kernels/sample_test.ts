@@ -9,7 +9,7 @@ import { sampleRows } from "../fixtures/sample_rows.ts";
 // The sample operation against an independent version of m40_sampling with whole sorts.
 
 /** The token that m40_sampling's description leads to. */
-function drawn(logits: Float32Array, s: StepSampling): number {
+function sampled(logits: Float32Array, s: StepSampling): number {
   const l = Array.from(logits);
   for (const [token, count] of s.tokenCounts ?? []) {
     const repeated = l[token] > 0
@@ -173,7 +173,7 @@ for (const [name, changes] of Object.entries(PARAMETERS)) {
     const samples = await sample(rows, samplings);
     assertEquals(
       samples.map(({ token }) => token),
-      rows.map((logits, i) => drawn(logits, samplings[i])),
+      rows.map((logits, i) => sampled(logits, samplings[i])),
     );
   });
 }
@@ -276,8 +276,8 @@ Deno.test("streams of one seed differ; extreme penalties and biases are no failu
     { length: 40 },
     (_, stream) => ({ ...GREEDY, temperature: 1, seed: 7n, stream }),
   );
-  const drawn = await sample(streams.map(() => logits), streams);
-  assert(new Set(drawn.map(({ token }) => token)).size > 10, "the stream changes the token");
+  const sampled = await sample(streams.map(() => logits), streams);
+  assert(new Set(sampled.map(({ token }) => token)).size > 10, "the stream changes the token");
   const huge = 3e38;
   const extreme: StepSampling[] = [
     { ...GREEDY, temperature: 1, tokenBiases: new Map([[3, huge], [4, huge], [5, -huge]]) },

@@ -18,7 +18,7 @@ interface Kept {
 }
 
 /** The token that m40_sampling's description leads to, and its surprise with mirostat. */
-function drawn(logits: Float32Array, s: StepSampling): { token: number; surprise?: number } {
+function sampled(logits: Float32Array, s: StepSampling): { token: number; surprise?: number } {
   const single = (value: number) => Math.fround(value);
   const [word, chance] = philox([s.counter, s.stream, 0, 0], [
     Number(s.seed & 0xFFFFFFFFn),
@@ -129,7 +129,7 @@ async function assertDescribed(
 ): Promise<void> {
   const samples = await sample(rows, samplings);
   samples.forEach(({ token, surprise }, i) => {
-    const wanted = drawn(rows[i], samplings[i]);
+    const wanted = sampled(rows[i], samplings[i]);
     assertEquals(token, wanted.token, `output ${i}: ${describe(samplings[i])}`);
     if (wanted.surprise === undefined) assertEquals(surprise, undefined);
     else assertAlmostEquals(surprise!, wanted.surprise, 1e-5);

@@ -1,7 +1,7 @@
 import { buildKernels } from "../../build_kernels.ts";
 import { TestFiles } from "../fixtures/test_files.ts";
 
-// `m40 doctor`, the pacing of steps and `m40 bench --power` on an emulated card with a driver that says what it is told to. Each file has a
+// `m40 doctor`, the pacing of steps and `m40 bench --power` on an emulated card with a driver that reports what a test sets. Each file has a
 // process of its own: they set the environment that kernel libraries are found by, which all tests of a process share.
 
 const FILES = [

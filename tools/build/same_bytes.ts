@@ -61,7 +61,7 @@ export class BuildFolder implements AsyncDisposable {
   }
 
   /** Moves a file to the same place below `root`. It is as old as the copies: sources may have changed since. */
-  async handOver(root: string, file: string): Promise<void> {
+  async moveOut(root: string, file: string): Promise<void> {
     await Deno.copyFile(join(this.path, file), join(root, file));
     await Deno.utime(join(root, file), this.made, this.made);
     await Deno.remove(join(this.path, file));

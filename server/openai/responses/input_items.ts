@@ -4,7 +4,7 @@
  * @module
  */
 import { HttpError, unsupported } from "../../errors.ts";
-import { argumentsText, notShown, toldContent, typeName, wrongField } from "../../request/mod.ts";
+import { argumentsText, contentAsText, notShown, typeName, wrongField } from "../../request/mod.ts";
 import { decodedReasoning } from "./encrypted_reasoning.ts";
 import { type FunctionCallOutput, type InputMessage, type Item, itemId } from "./item_schemas.ts";
 import { INPUT_WANTED } from "./request_schemas.ts";
@@ -58,7 +58,11 @@ function readItem(item: unknown, at: string, itemOf: (id: string) => Item | unde
   }
   if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
   if (HOSTED.test(type)) {
-    return message(CLIENTS_PART.test(type) ? "user" : "assistant", toldContent(fields, at), fields);
+    return message(
+      CLIENTS_PART.test(type) ? "user" : "assistant",
+      contentAsText(fields, at),
+      fields,
+    );
   }
   throw unsupported(
     `${at}.type`,
@@ -112,7 +116,7 @@ function readOutputText(part: unknown, at: string): string {
   if (type === "input_image") return notShown({ kind: "image", url: image_url });
   if (type === "input_file") return notShown({ kind: "file", url: file_data });
   if (typeof type === "string" && !TEXT_PARTS.includes(type)) {
-    return toldContent(part as Fields, at);
+    return contentAsText(part as Fields, at);
   }
   return readText(part, at);
 }

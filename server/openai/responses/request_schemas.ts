@@ -60,10 +60,10 @@ const TextFormat = z.looseObject({
   description: string("What it is for. Accepted, without effect."),
   schema: z.unknown().optional().meta({
     type: "object",
-    description: "With json_schema: a JSON Schema. What of it cannot be held to is an error.",
+    description: "With json_schema: a JSON Schema.",
   }),
   strict: boolean(
-    "Whether a schema is refused that no grammar can enforce; else what it asks for beyond that is left to the model.",
+    "Whether a schema that no grammar can enforce is refused; if not, that part is left to the model.",
   ),
 }, wants("an object"));
 export type TextFormat = z.output<typeof TextFormat>;
@@ -77,12 +77,12 @@ const Tool = z.looseObject({
   }),
   name: string("Letters, digits, _, ., :, / and -, up to 128."),
   description: string("What it does, for the model."),
-  parameters: object("A JSON Schema of its arguments, which they are held to."),
+  parameters: object("A JSON Schema that the arguments follow."),
   strict: boolean("Whether parameters that no grammar can enforce are refused."),
   format: z.unknown().optional().meta({
     type: "object",
     description:
-      "With custom: what the text is to be like, a grammar that the model gets, and is not held to.",
+      "With custom: a grammar of the text. The model sees it, but is not constrained to it.",
   }),
   tools: z.unknown().optional().meta({
     type: "array",
@@ -122,8 +122,8 @@ const conversationFields = {
   reasoning: z.looseObject({
     effort: oneOf(EFFORTS).nullish().meta({
       description:
-        "How much the model is to reason, where its template asks: none ends it at once, minimal " +
-        "is low, more than high is high.",
+        "How much the model reasons. The template gets the nearest word that it knows; none " +
+        "ends reasoning at once.",
     }),
     summary: ignored("How the reasoning is to be summed up; here it comes whole."),
   }, wants("an object")).nullish().meta({ description: "How the model reasons." }),

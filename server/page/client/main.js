@@ -76,7 +76,7 @@ function show(conversation) {
   chat.open(conversation);
   settings.show(conversation.settings);
   history.replaceState(null, "", `#${conversation.id}`);
-  sidebar.giveWay();
+  sidebar.closeIfNarrow();
   void showList();
 }
 

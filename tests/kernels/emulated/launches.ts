@@ -7,23 +7,23 @@ import { emulationCounts } from "../../fixtures/emulation_counts.ts";
 // emulated device counts them.
 
 /** Launches of a step that decodes one token with a golden model, and its sample with log-probabilities. */
-async function tokensOf(name: string): Promise<{ launches: number; drawn: unknown[] }> {
+async function tokensOf(name: string): Promise<{ launches: number; sampled: unknown[] }> {
   const path = new URL(`../../data/golden/${name}.gguf`, import.meta.url).pathname;
   await using engine = await Engine.load(path, { device: "emulated" });
   const launchesOf = async (tokens: number) => {
     const before = emulationCounts().launches;
     const sampling = { temperature: 0 };
-    const drawn: unknown[] = [];
+    const sampled: unknown[] = [];
     for await (
       const chunk of engine.generate({ prompt: [3, 4, 5], maxTokens: tokens, sampling })
     ) {
-      drawn.push(...chunk.tokens);
+      sampled.push(...chunk.tokens);
     }
-    assertEquals(drawn.length, tokens);
-    return { launches: emulationCounts().launches - before, drawn };
+    assertEquals(sampled.length, tokens);
+    return { launches: emulationCounts().launches - before, sampled };
   };
   const [few, more] = [await launchesOf(2), await launchesOf(7)];
-  return { launches: (more.launches - few.launches) / 5, drawn: more.drawn };
+  return { launches: (more.launches - few.launches) / 5, sampled: more.sampled };
 }
 
 const launchesOfToken = async (name: string) => (await tokensOf(name)).launches;
@@ -64,5 +64,5 @@ Deno.test("where a card has few multiprocessors, norms and activations have laun
   const [few, many] = [await on(1), await on(132)];
   // Of a product with more thread blocks than one multiprocessor runs at a time, if nothing else's.
   assert(few.launches > many.launches, `${few.launches} launches, ${many.launches} with 132`);
-  assertEquals(few.drawn, many.drawn);
+  assertEquals(few.sampled, many.sampled);
 });

@@ -229,18 +229,18 @@ Deno.test("where a display is attached to the device there are no persistent ker
 
 for (const executor of ["auto", "resident", "graphs"] as const) {
   Deno.test(`--executor ${executor}: why a persistent kernel does not run steps is logged once where it may, and m40 ps says it`, async () => {
-    const told: string[] = [];
+    const logged: string[] = [];
     await using home = await Home.make();
     await using server = await startServer({
       engine: {
         ...{ device: "emulated", executor, kvType: "f32" },
-        onExecutor: (message) => told.push(message),
+        onExecutor: (message) => logged.push(message),
       },
     });
     const { engine, port } = server;
     await answer(engine, 1, 40);
     await engine.idle();
-    if (executor !== "graphs") await until("it is logged", () => told.length > 0);
+    if (executor !== "graphs") await until("it is logged", () => logged.length > 0);
     await answer(engine, 2, 40);
     const why = await engine.cards[0].noResident();
     const { stdout } = await m40(home, ["ps", "--port", String(port)]);
@@ -248,14 +248,14 @@ for (const executor of ["auto", "resident", "graphs"] as const) {
       (await m40(home, ["ps", "--json", "--port", String(port)])).stdout,
     );
     if (executor === "graphs") {
-      assertEquals([why, device.no_resident, told], ["", undefined, []]);
+      assertEquals([why, device.no_resident, logged], ["", undefined, []]);
       assert(!stdout.includes("resident"), stdout);
       return;
     }
     assertMatch(why, /\w/);
     assertEquals(device.no_resident, why);
     const sentence = "not all steps that decode are run by a persistent kernel";
-    assertEquals(told, [`--executor ${executor}: ${sentence}: ${why}`]);
+    assertEquals(logged, [`--executor ${executor}: ${sentence}: ${why}`]);
     assert(stdout.includes(`, not all by a persistent kernel: ${why}\n`), stdout);
   });
 }

@@ -88,16 +88,16 @@ Deno.test("a run of the persistent kernel launches nothing but the kernel, and g
 Deno.test("runs that follow each other have each its own ring and end tokens", async () => {
   const [wanted] = await expected(1);
   const { device, program, some } = await begun(1);
-  const drawn = wanted.slice(some[0].tokens.length);
+  const sampled = wanted.slice(some[0].tokens.length);
   let runs = 0;
   for (let from = 0; from < STEPS;) {
     open(device, program, runs % 2 === 0 ? 64 : 32);
     // Tokens that are never sampled precede the one that ends it, another number of them each time.
     const others = Array.from({ length: runs++ }, (_, i) => 1_000_000 + i);
-    const end = drawn[Math.min(from + 2, STEPS - 1)];
+    const end = sampled[Math.min(from + 2, STEPS - 1)];
     const limits = { tokens: 100, endTokens: new Set([...others, end]) };
     const taken = await run(program, some, STEPS - from, [limits]);
-    const last = drawn.indexOf(end, from);
+    const last = sampled.indexOf(end, from);
     assertEquals(taken.filter(([output]) => output !== undefined).length, last + 1 - from);
     from = last + 1;
   }

@@ -39,7 +39,7 @@ export interface OriginPart {
  *
  * The model counts by its program, and by the type, the shape and samples of each tensor: all data up to 16 KiB, else
  * four times 4 KiB. So a file is recognised under another name, and with another chat template. A file that differs
- * only in tensor data between the samples is not told apart; training, merging or quantising changes data everywhere.
+ * only in tensor data between the samples is not recognised as another; training, merging or quantising changes data everywhere.
  *
  * @throws Where a file cannot be read.
  */

@@ -45,7 +45,7 @@ export class Drawer {
   }
 
   /** Closes it where it lies over the conversation. */
-  giveWay() {
+  closeIfNarrow() {
     if (NARROW.matches && this.isOpen) this.close();
   }
 

@@ -44,7 +44,7 @@ const TYPE = /^[\w.-]{1,64}$/;
  * @param at Where it stands in the body.
  * @throws {HttpError} 400 for what a tool was given, nested beyond all measure.
  */
-export function toldContent(fields: Fields, at: string): string {
+export function contentAsText(fields: Fields, at: string): string {
   const { type, name } = fields;
   const kind = typeof type === "string" && TYPE.test(type) ? type : "content";
   const called = typeof name === "string" && name !== "" ? ` ${name}` : "";
