@@ -1,31 +1,25 @@
 import { levenshteinDistance } from "@std/text/levenshtein-distance";
 import { M40Error } from "../errors.ts";
 import { assertModel, type Gguf, quoteKey } from "../gguf/mod.ts";
-import { afmoe } from "./afmoe.ts";
-import { cohere2, cohere2moe } from "./cohere2.ts";
+import { cohere2moe } from "./cohere2moe.ts";
 import * as decoders from "./decoders.ts";
 import { deci } from "./deci.ts";
 import { deepseek2 } from "./deepseek2.ts";
-import { ernie4_5Moe } from "./ernie4_5_moe.ts";
-import { exaone4 } from "./exaone4.ts";
 import { falcon } from "./falcon.ts";
 import { gemma2, gemma3 } from "./gemma3.ts";
 import { gemma4 } from "./gemma4.ts";
 import { glm4 } from "./glm4.ts";
-import { gptOss } from "./gpt_oss.ts";
 import { gptneox } from "./gptneox.ts";
 import { granite, granitehybrid, granitemoe, graniteSwa } from "./granite.ts";
 import { lfm2, lfm2moe } from "./lfm2.ts";
 import { llama4 } from "./llama4.ts";
 import { mamba2 } from "./mamba2.ts";
-import { mellum } from "./mellum.ts";
 import { minicpm } from "./minicpm.ts";
 import type { Architecture } from "./model.ts";
 import { museGlimmer } from "./muse_glimmer.ts";
 import { nemotronH, nemotronHMoe } from "./nemotron_h.ts";
-import { olmo, olmo2 } from "./olmo.ts";
+import { olmo } from "./olmo.ts";
 import { phi3 } from "./phi3.ts";
-import { qwen2moe } from "./qwen2moe.ts";
 import { qwen35, qwen35moe, qwen3next } from "./qwen35.ts";
 import { smollm3 } from "./smollm3.ts";
 
@@ -34,14 +28,12 @@ const ARCHITECTURES: readonly Architecture[] = [
   llama4,
   deci,
   museGlimmer,
-  qwen2moe,
   qwen3next,
   qwen35,
   qwen35moe,
   gemma2,
   gemma3,
   gemma4,
-  gptOss,
   phi3,
   deepseek2,
   glm4,
@@ -49,15 +41,9 @@ const ARCHITECTURES: readonly Architecture[] = [
   granitemoe,
   granitehybrid,
   graniteSwa,
-  cohere2,
   cohere2moe,
   olmo,
-  olmo2,
   smollm3,
-  exaone4,
-  ernie4_5Moe,
-  afmoe,
-  mellum,
   minicpm,
   nemotronH,
   nemotronHMoe,

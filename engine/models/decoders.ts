@@ -21,6 +21,15 @@ export const internlm2 = { ...llama, name: "internlm2" };
 /** ERNIE 4.5's dense models (Baidu 2025): Llama. */
 export const ernie4_5 = decoder("ernie4_5", { rope: "interleaved" });
 
+/**
+ * Its mixtures of experts, chosen with a bias that is added to softmax's scores; a few layers without experts first,
+ * and then every so many with them.
+ */
+export const ernie4_5Moe = decoder("ernie4_5-moe", {
+  rope: "interleaved",
+  experts: { layers: "in turn", score: "softmax", normalise: true },
+});
+
 /** Ministral 3 (Mistral AI 2025): Llama, with YaRN and attention that gets sharper far into a text. */
 export const mistral3 = decoder("mistral3", { rope: "interleaved", temperature: true });
 
@@ -48,6 +57,18 @@ export const gemma = decoder("gemma", {
 export const exaone = decoder("exaone", { rope: "halves" });
 
 /**
+ * EXAONE 4 (LG AI Research 2025, arXiv:2507.11407): norms after every part and none before, and of each head's q and
+ * k. The 32B model has windows in three of four layers; the fourth sees everything, and no positions.
+ */
+export const exaone4 = decoder("exaone4", {
+  norms: "after",
+  rope: "halves",
+  headNorms: "before",
+  windows: { period: 4 },
+  positions: "beside windows",
+});
+
+/**
  * Qwen 1.5, 2 and 2.5 (Yang et al. 2024, arXiv:2407.10671): Llama, but for biases of q, k and v and for which
  * values of a head are rotated together.
  */
@@ -55,6 +76,15 @@ export const qwen2 = decoder("qwen2", { rope: "halves" });
 
 /** The language model of Qwen 2 and 2.5 VL: a token of text has one position, as in Qwen 2. */
 export const qwen2vl = { ...qwen2, name: "qwen2vl" };
+
+/**
+ * Qwen 1.5 and 2's mixtures of experts (Yang et al. 2024, arXiv:2407.10671). The weights of the chosen experts do not
+ * add up to 1, and a gate multiplies the shared expert.
+ */
+export const qwen2moe = decoder("qwen2moe", {
+  rope: "halves",
+  experts: { layers: "all gated", score: "softmax", normalise: false },
+});
 
 /** Seed-OSS (ByteDance 2025): Qwen 2, with another name for the norm before the feed-forward layer. */
 export const seedOss = decoder("seed_oss", { rope: "halves", secondNorm: "post_attention_norm" });
@@ -74,6 +104,18 @@ export const qwen3moe = decoder("qwen3moe", {
 
 /** Those of Qwen 3 VL. */
 export const qwen3vlmoe = { ...qwen3moe, name: "qwen3vlmoe" };
+
+/**
+ * Mellum 2 (JetBrains 2026): Qwen 3's experts, with windows in three of four layers, whose positions have a base of
+ * their own and are not scaled.
+ */
+export const mellum = decoder("mellum", {
+  rope: "halves",
+  headNorms: "before",
+  windows: { period: 4 },
+  positions: "unscaled",
+  experts: { layers: "all", score: "softmax", normalise: true },
+});
 
 /** Hunyuan's dense models (Tencent 2025): Llama, with norms of each head's q and k behind their rotation. */
 export const hunyuanDense = decoder("hunyuan-dense", { rope: "halves", headNorms: "after" });
@@ -96,6 +138,18 @@ export const olmoe = decoder("olmoe", {
 });
 
 /**
+ * OLMo 2 (OLMo Team 2024, arXiv:2501.00656) and 3: norms after every part and none before; q and k are normalised
+ * over all of their heads. OLMo 3 has windows in three of four layers, whose positions YaRN does not scale.
+ */
+export const olmo2 = decoder("olmo2", {
+  norms: "after",
+  rope: "halves",
+  headNorms: "row",
+  windows: { period: 4 },
+  positions: "unscaled",
+});
+
+/**
  * MiniMax M2 (MiniMax 2025): experts chosen by sigmoids and a bias; q and k are normalised over all of their heads,
  * of which a part is rotated.
  */
@@ -103,6 +157,20 @@ export const minimaxM2 = decoder("minimax-m2", {
   rope: "halves",
   headNorms: "row",
   experts: { layers: "all", score: "sigmoid", normalise: true },
+});
+
+/**
+ * gpt-oss (OpenAI 2025, arXiv:2508.10925): experts with biases and a clamped SwiGLU, attention sinks, every other
+ * layer with a window of 128 tokens.
+ */
+export const gptOss = decoder("gpt-oss", {
+  rope: "halves",
+  attention: { sinks: true },
+  windows: { period: 2, fallback: 128 },
+  // For all its name, the norm before the experts.
+  secondNorm: "post_attention_norm",
+  activation: "swiglu_clamped",
+  experts: { layers: "all", score: "softmax_chosen", normalise: false, alpha: 1.702, limit: 7 },
 });
 
 /**
@@ -129,6 +197,21 @@ export const dots1 = decoder("dots1", {
 
 /** Ling 2 and Ring 2 (inclusionAI 2025): dots.llm1, with groups of experts and a part of each head rotated. */
 export const bailingmoe2 = { ...dots1, name: "bailingmoe2" };
+
+/**
+ * Trinity (Arcee 2025): experts chosen by sigmoids and a bias, norms before and after every part, attention whose
+ * result passes a gate; windows in three of four layers, while the fourth sees everything, and no positions.
+ */
+export const afmoe = decoder("afmoe", {
+  norms: "both",
+  rope: "halves",
+  headNorms: "before",
+  attention: { gated: true },
+  windows: { period: 4 },
+  positions: "local",
+  experts: { layers: "later", score: "sigmoid", normalise: true },
+  scaledEmbeddings: true,
+});
 
 /**
  * GLM-4.5, 4.6 and 4.7 (GLM-4.5 Team 2025, arXiv:2508.06471): experts chosen by sigmoids and a bias, a shared expert,
@@ -192,6 +275,19 @@ export const commandR = decoder("command-r", {
   norm: "layer",
   rope: "interleaved",
   optionalHeadNorms: "own",
+  parallel: true,
+  scaledLogits: true,
+});
+
+/**
+ * Command R7B and Command A (Cohere 2025, arXiv:2504.00698): Command R with a window in three of four layers; the
+ * fourth sees everything, and no positions.
+ */
+export const cohere2 = decoder("cohere2", {
+  norm: "layer",
+  rope: "interleaved",
+  windows: { period: 4, fallback: 4096 },
+  positions: "local",
   parallel: true,
   scaledLogits: true,
 });

@@ -1,8 +1,8 @@
 import type { Architecture } from "./model.ts";
-import { attention } from "./parts/attention.ts";
+import { attention, type AttentionOptions } from "./parts/attention.ts";
 import { feedForward } from "./parts/feed_forward.ts";
-import { readRope, unscaled } from "./parts/rope.ts";
-import { Transformer } from "./parts/transformer.ts";
+import { readLocalRope, readRope } from "./parts/rope.ts";
+import { type Layer, Transformer } from "./parts/transformer.ts";
 import { readWindows } from "./parts/windows.ts";
 
 /**
@@ -13,24 +13,11 @@ export const gemma2: Architecture = {
   name: "gemma2",
   read(gguf) {
     const model = new Transformer(gguf);
-    const { parameters, hiddenSize, layers } = model;
     const rope = readRope(model, "halves");
     const windows = readWindows(model, 2, 4096);
-    const softcap = parameters.positive("attn_logit_softcapping", 50);
-    // The 27B model's queries are scaled by what a head would have of the hidden size.
-    const { heads, headDim } = layers[0].shape;
-    const qkScale = 1 / Math.sqrt(layers.length === 46 ? hiddenSize / heads : headDim);
-
-    model.embed({ scale: Math.sqrt(hiddenSize) });
-    for (const layer of layers) {
-      const window = windows[layer.index];
-      const aside = model.aside();
-      attention(layer, layer.norm("attn_norm"), { rope, window, softcap, qkScale, ...aside });
-      layer.addNormed("post_attention_norm", aside.into);
-      feedForward(layer, layer.norm("ffn_norm"), { activation: "gelu_tanh", ...aside });
-      layer.addNormed("post_ffw_norm", aside.into);
-    }
-    return model.finish({ softcap: parameters.positive("final_logit_softcapping", 30) });
+    const softcap = model.parameters.positive("attn_logit_softcapping", 50);
+    writeLayers(model, 46, ({ index }) => ({ rope, window: windows[index], softcap }));
+    return model.finish({ softcap: model.parameters.positive("final_logit_softcapping", 30) });
   },
 };
 
@@ -42,31 +29,40 @@ export const gemma3: Architecture = {
   name: "gemma3",
   read(gguf) {
     const model = new Transformer(gguf);
-    const { parameters, hiddenSize, layers } = model;
     const globalRope = readRope(model, "halves");
-    const localRope = unscaled(globalRope, parameters.positive("rope.freq_base_swa", 10000));
+    const localRope = readLocalRope(model, globalRope, 10000);
     const windows = readWindows(model, 6);
-    // The 27B model's queries are scaled by what a head would have of the hidden size.
-    const { heads, headDim } = layers[0].shape;
-    const qkScale = 1 / Math.sqrt(layers.length === 62 ? hiddenSize / heads : headDim);
-
-    model.embed({ scale: Math.sqrt(hiddenSize) });
-    for (const layer of layers) {
-      const window = windows[layer.index];
-      const rope = window > 0 ? localRope : globalRope;
-      const aside = model.aside();
-      attention(layer, layer.norm("attn_norm"), {
-        rope,
-        window,
-        qkScale,
-        norms: "before",
-        ...aside,
-      });
-      layer.addNormed("post_attention_norm", aside.into);
-      feedForward(layer, layer.norm("ffn_norm"), { activation: "gelu_tanh", ...aside });
-      layer.addNormed("post_ffw_norm", aside.into);
-    }
-    const softcap = parameters.number("final_logit_softcapping", 0);
+    writeLayers(model, 62, ({ index }) => ({
+      rope: windows[index] > 0 ? localRope : globalRope,
+      window: windows[index],
+      norms: "before",
+    }));
+    const softcap = model.parameters.number("final_logit_softcapping", 0);
     return model.finish({ softcap: softcap > 0 ? softcap : undefined });
   },
 };
+
+/**
+ * The embeddings and layers of both.
+ *
+ * @param layersOf27B The model of so many scales its queries by what a head would have of the hidden size.
+ * @param attentionOf How a layer's attention differs.
+ */
+function writeLayers(
+  model: Transformer,
+  layersOf27B: number,
+  attentionOf: (layer: Layer) => AttentionOptions,
+): void {
+  const { hiddenSize, layers } = model;
+  const { heads, headDim } = layers[0].shape;
+  const qkScale = 1 / Math.sqrt(layers.length === layersOf27B ? hiddenSize / heads : headDim);
+
+  model.embed({ scale: Math.sqrt(hiddenSize) });
+  for (const layer of layers) {
+    const aside = model.aside();
+    attention(layer, layer.norm("attn_norm"), { ...attentionOf(layer), qkScale, ...aside });
+    layer.addNormed("post_attention_norm", aside.into);
+    feedForward(layer, layer.norm("ffn_norm"), { activation: "gelu_tanh", ...aside });
+    layer.addNormed("post_ffw_norm", aside.into);
+  }
+}

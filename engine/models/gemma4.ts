@@ -3,7 +3,7 @@ import type { Architecture } from "./model.ts";
 import { attend } from "./parts/attention.ts";
 import { experts, readRouting, type Routing } from "./parts/experts.ts";
 import { feedForward } from "./parts/feed_forward.ts";
-import { readRope, readRotated, unscaled } from "./parts/rope.ts";
+import { readLocalRope, readRope, readRotated } from "./parts/rope.ts";
 import { type Layer, Transformer } from "./parts/transformer.ts";
 import { readWindows } from "./parts/windows.ts";
 
@@ -86,11 +86,10 @@ function readKinds(model: Transformer): { readonly local: Kind; readonly global:
       `attention.value_length_swa is ${valueDim}, wanted as many as a key has, ${localDim}`,
     );
   }
-  const freqBase = parameters.positive("rope.freq_base_swa", 10000);
   const dim = readRotated(model, "rope.dimension_count_swa", localDim);
   return {
     global: { headDim, rope },
-    local: { headDim: localDim, rope: { ...unscaled(rope, freqBase), dim } },
+    local: { headDim: localDim, rope: { ...readLocalRope(model, rope, 10000), dim } },
   };
 }
 

@@ -21,42 +21,8 @@ export const granitemoe: Architecture = { name: "granitemoe", read: granite.read
 /** Granite 4's hybrids (IBM 2025), with and without experts: Mamba-2 in the layers without KV heads. */
 export const granitehybrid: Architecture = {
   name: "granitehybrid",
-  read: (gguf) => read(gguf, true),
+  read: (gguf) => read(gguf, { hybrid: true }),
 };
-
-function read(gguf: Gguf, hybrid = false): Model {
-  const model = new Transformer(gguf, "rms", { partialLayers: hybrid });
-  const { parameters } = model;
-  // Granite 4 says so where it has no positions at all.
-  const rope = parameters.flag("rope.scaling.finetuned", true)
-    ? readRope(model, "interleaved")
-    : NO_ROPE;
-  const numbers = hybrid ? readStateNumbers(parameters) : undefined;
-  const routing = readRouting(parameters, { score: "softmax", normalise: true });
-  // Hybrids without experts have the key nevertheless.
-  const shared = hybrid && routing === undefined
-    ? 0
-    : parameters.countOrNone("expert_shared_feed_forward_length", 0);
-  const scale = parameters.positive("residual_scale", 1);
-  const qkScale = parameters.has("attention.scale")
-    ? parameters.positive("attention.scale")
-    : undefined;
-  const activation = "silu";
-
-  model.embed({ scale: parameters.positive("embedding_scale", 1) });
-  for (const layer of model.layers) {
-    const input = layer.norm("attn_norm");
-    if (numbers && layer.shape.kvHeads === 0) mamba2(layer, input, { numbers, scale });
-    else attention(layer, input, { rope, qkScale, scale });
-    const normed = layer.norm("ffn_norm");
-    if (routing) experts(layer, normed, { routing, activation, scale });
-    else feedForward(layer, normed, { activation, scale });
-    if (shared > 0) {
-      feedForward(layer, normed, { activation, scale, suffix: "_shexp", width: shared });
-    }
-  }
-  return model.finish({ scale: 1 / parameters.positive("logit_scale", 1) });
-}
 
 /**
  * Granite with windows (IBM 2026): its four multipliers, attention sinks, windows and positions in the layers that the
@@ -64,44 +30,53 @@ function read(gguf: Gguf, hybrid = false): Model {
  */
 export const graniteSwa: Architecture = {
   name: "granite_swa",
-  read(gguf) {
-    const model = new Transformer(gguf);
-    const { parameters, layers } = model;
-    const rope = readRope(model, "interleaved");
-    const windows = readWindows(model, 4);
-    const rotated = parameters.has("attention.rope_pattern")
-      ? parameters.pattern("attention.rope_pattern", layers.length)
-      : layers.map(() => true);
-    const routing = readRouting(parameters, { score: "softmax", normalise: true });
-    const shared = parameters.countOrNone("expert_shared_feed_forward_length", 0);
-    const scale = parameters.positive("residual_scale", 1);
-    const qkScale = parameters.has("attention.scale")
-      ? parameters.positive("attention.scale")
-      : undefined;
-    const activation = "silu";
+  read: (gguf) => read(gguf, { windowed: true }),
+};
 
-    model.embed({ scale: parameters.positive("embedding_scale", 1) });
-    for (const layer of layers) {
-      attention(layer, layer.norm("attn_norm"), {
-        rope: rotated[layer.index] ? rope : NO_ROPE,
-        window: windows[layer.index],
-        sinks: true,
+function read(gguf: Gguf, { hybrid = false, windowed = false } = {}): Model {
+  const model = new Transformer(gguf, "rms", { partialLayers: hybrid });
+  const { parameters, layers } = model;
+  // Granite 4 says so where it has no positions at all.
+  const rope = windowed || parameters.flag("rope.scaling.finetuned", true)
+    ? readRope(model, "interleaved")
+    : NO_ROPE;
+  const windows = windowed ? readWindows(model, 4) : undefined;
+  const rotated = windowed && parameters.has("attention.rope_pattern")
+    ? parameters.pattern("attention.rope_pattern", layers.length)
+    : layers.map(() => true);
+  const numbers = hybrid ? readStateNumbers(parameters) : undefined;
+  const routing = readRouting(parameters, { score: "softmax", normalise: true });
+  // Hybrids without experts have the key nevertheless.
+  const width = hybrid && routing === undefined
+    ? 0
+    : parameters.countOrNone("expert_shared_feed_forward_length", 0);
+  const gated = windowed ? "up" : "gate";
+  const scale = parameters.positive("residual_scale", 1);
+  const qkScale = parameters.has("attention.scale")
+    ? parameters.positive("attention.scale")
+    : undefined;
+  const activation = "silu";
+
+  model.embed({ scale: parameters.positive("embedding_scale", 1) });
+  for (const layer of layers) {
+    const { index } = layer;
+    const input = layer.norm("attn_norm");
+    if (numbers && layer.shape.kvHeads === 0) mamba2(layer, input, { numbers, scale });
+    else {
+      attention(layer, input, {
+        rope: rotated[index] ? rope : NO_ROPE,
+        window: windows?.[index],
+        sinks: windowed,
         qkScale,
         scale,
       });
-      const normed = layer.norm("ffn_norm");
-      if (routing) experts(layer, normed, { routing, activation, scale });
-      else feedForward(layer, normed, { activation, scale });
-      if (shared > 0) {
-        feedForward(layer, normed, {
-          activation,
-          scale,
-          gated: "up",
-          suffix: "_shexp",
-          width: shared,
-        });
-      }
     }
-    return model.finish({ scale: 1 / parameters.positive("logit_scale", 1) });
-  },
-};
+    const normed = layer.norm("ffn_norm");
+    if (routing) experts(layer, normed, { routing, activation, scale });
+    else feedForward(layer, normed, { activation, scale });
+    if (width > 0) {
+      feedForward(layer, normed, { activation, scale, gated, suffix: "_shexp", width });
+    }
+  }
+  return model.finish({ scale: 1 / parameters.positive("logit_scale", 1) });
+}

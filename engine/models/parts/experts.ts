@@ -198,17 +198,19 @@ function addSharedExperts(
 }
 
 /**
- * A layer of a model whose first layers are feed-forward layers without experts. Each later layer has routed and shared
- * experts, whose sum `scale` multiplies.
+ * A layer of a model whose first layers are feed-forward layers without experts, and of the later ones all but each
+ * `every`th. The others have routed and shared experts, whose sum `scale` multiplies.
  */
 export function denseOrExperts(
   layer: Layer,
   input: Buffer,
-  options: Pick<ExpertsOptions, "routing" | "activation" | "scale">,
+  { every = 1, ...options }:
+    & Pick<ExpertsOptions, "routing" | "activation" | "into" | "scale">
+    & { readonly every?: number },
 ): void {
-  const { routing, activation } = options;
-  if (layer.index < routing.denseLayers) {
-    feedForward(layer, input, { activation });
+  const { routing, activation, into } = options;
+  if (layer.index < routing.denseLayers || layer.index % every !== every - 1) {
+    feedForward(layer, input, { activation, into });
   } else {
     experts(layer, input, { ...options, sharedWidth: routing.sharedWidth });
   }

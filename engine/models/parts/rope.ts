@@ -112,11 +112,21 @@ export function readRotated(model: Transformer, key: string, headDim: number): n
   return dim;
 }
 
-/** The same positions, unscaled: those of layers with a window, which see no further than they were trained to. */
-export function unscaled(rope: RopeOptions, freqBase: number = rope.freqBase): RopeOptions {
+/**
+ * The positions of layers with a window, unscaled, as these see no further than they were trained to: with the base
+ * `rope.freq_base_swa`.
+ *
+ * @param rope The positions of the other layers.
+ * @param freqBase The base where the file names none; that of the other layers where absent.
+ */
+export function readLocalRope(
+  { parameters }: Transformer,
+  rope: RopeOptions,
+  freqBase: number = rope.freqBase,
+): RopeOptions {
   return {
     ...rope,
-    freqBase,
+    freqBase: parameters.positive("rope.freq_base_swa", freqBase),
     freqScale: 1,
     factors: undefined,
     extFactor: 0,

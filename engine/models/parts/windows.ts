@@ -1,3 +1,5 @@
+import type { RopeOptions } from "../../program/mod.ts";
+import { NO_ROPE, readLocalRope } from "./rope.ts";
 import type { Transformer } from "./transformer.ts";
 
 /**
@@ -15,4 +17,30 @@ export function readWindows(model: Transformer, period: number, fallback?: numbe
   const blocks = parameters.count("block_count");
   const windowed = parameters.pattern("attention.sliding_window_pattern", blocks, period);
   return layers.map(({ index }) => windowed[index] ? window : 0);
+}
+
+/** Which layers of an architecture have a window, and what positions they have. */
+export interface SpanOptions {
+  /** As {@link readWindows} takes them; absent: every layer sees everything. */
+  readonly windows?: { readonly period: number; readonly fallback?: number };
+  /**
+   * "local": a layer that sees everything has no positions; "beside windows": the same, where others have a window;
+   * "unscaled": a layer with a window has those of {@link readLocalRope}. Absent: all layers have the same.
+   */
+  readonly positions?: "local" | "beside windows" | "unscaled";
+}
+
+/** The window and the positions of each layer, where `rope` are the model's. */
+export function readSpans(
+  model: Transformer,
+  rope: RopeOptions,
+  { windows: wanted, positions }: SpanOptions,
+): { readonly window: number; readonly rope: RopeOptions }[] {
+  if (wanted === undefined) return model.layers.map(() => ({ window: 0, rope }));
+  const local = positions === "unscaled" ? readLocalRope(model, rope) : rope;
+  const windows = readWindows(model, wanted.period, wanted.fallback);
+  const blind = positions === "local" ||
+    positions === "beside windows" && windows.some((window) => window > 0);
+  const global = blind ? NO_ROPE : rope;
+  return windows.map((window) => ({ window, rope: window > 0 ? local : global }));
 }
