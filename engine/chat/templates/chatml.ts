@@ -1,20 +1,4 @@
-/** ChatML: every message between `<|im_start|>` with its role, and `<|im_end|>`. */
-export const CHATML = String.raw`
-{%- for message in messages %}
-    {{- '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|im_start|>assistant\n' }}
-{%- endif %}`;
-
-/** Phi-4: ChatML with `<|im_sep|>` behind the role and no line breaks. */
-export const PHI4 = String.raw`
-{%- for message in messages %}
-    {{- '<|im_start|>' + message.role + '<|im_sep|>' + message.content + '<|im_end|>' }}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|im_start|>assistant<|im_sep|>' }}
-{%- endif %}`;
+import { answerBegins, eachMessage, LAST_QUESTION, type Templates, TOOL_LINES } from "./pieces.ts";
 
 /**
  * A system message with the tools in front, one a line, where there are any; the messages that are left are
@@ -28,10 +12,7 @@ function systemWithTools(instructions: string): string {
 {%- set turns = messages[1:] if messages[0].role == 'system' else messages %}
 {%- if tools %}
     {{- '<|im_start|>system\n' + (system + '\n\n' if system else '') }}
-    {{- '# Tools\n\nThe functions that you may call, each with the JSON Schema of its parameters:\n<tools>\n' }}
-    {%- for tool in tools %}
-        {{- tool | tojson + '\n' }}
-    {%- endfor %}
+    {{- '# Tools\n\nThe functions that you may call, each with the JSON Schema of its parameters:\n<tools>\n' }}${TOOL_LINES}
     {{- '</tools>\n\n${instructions}<|im_end|>\n' }}
 {%- elif messages[0].role == 'system' %}
     {{- '<|im_start|>system\n' + system + '<|im_end|>\n' }}
@@ -45,20 +26,27 @@ const RESULTS = String.raw`
         {{- '\n<tool_response>\n' + message.content + '\n</tool_response>' }}
         {{- '<|im_end|>\n' if loop.last or turns[loop.index0 + 1].role != 'tool' else '' }}`;
 
-/**
- * Qwen 3: ChatML with thinking. Thoughts of turns before the last question are left out; without
- * `enable_thinking` the answer begins with an empty one. Calls of tools are JSON between tags.
- */
-export const QWEN3 = systemWithTools(
-  "To call a function, write its name and its arguments as JSON between tags:\\n<tool_call>\\n" +
-    '{"name": <name>, "arguments": <arguments>}\\n</tool_call>',
-) + String.raw`
-{%- set ns = namespace(last_question=-1) %}
-{%- for message in turns %}
-    {%- if message.role == 'user' %}
-        {%- set ns.last_question = loop.index0 %}
-    {%- endif %}
-{%- endfor %}
+/** ChatML: every message between `<|im_start|>` with its role, and `<|im_end|>`. */
+export const CHATML: Templates = {
+  "chatml": eachMessage(
+    String.raw`'<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n'`,
+    "<|im_start|>assistant\\n",
+  ),
+
+  /** `<|im_sep|>` behind the role and no line breaks. */
+  "phi4": eachMessage(
+    "'<|im_start|>' + message.role + '<|im_sep|>' + message.content + '<|im_end|>'",
+    "<|im_start|>assistant<|im_sep|>",
+  ),
+
+  /**
+   * With thinking. Thoughts of turns before the last question are left out; without
+   * `enable_thinking` the answer begins with an empty one. Calls of tools are JSON between tags.
+   */
+  "qwen3": systemWithTools(
+    "To call a function, write its name and its arguments as JSON between tags:\\n<tool_call>\\n" +
+      '{"name": <name>, "arguments": <arguments>}\\n</tool_call>',
+  ) + LAST_QUESTION + String.raw`
 {%- for message in turns %}${RESULTS}
     {%- else %}
         {%- set content = message.content %}
@@ -86,14 +74,14 @@ export const QWEN3 = systemWithTools(
     {%- if enable_thinking is defined and enable_thinking is false %}
         {{- '<think>\n\n</think>\n\n' }}
     {%- endif %}
-{%- endif %}`;
+{%- endif %}`,
 
-/** Qwen3-Coder: ChatML with tags for functions and parameters. */
-export const QWEN3_CODER = systemWithTools(
-  "To call a function, write a tag for it and one for each parameter, texts as they are and other values as " +
-    "JSON:\\n<tool_call>\\n<function=name>\\n<parameter=first>\\nvalue\\n</parameter>\\n<parameter=second>\\n" +
-    "value of\\nseveral lines\\n</parameter>\\n</function>\\n</tool_call>",
-) + String.raw`
+  /** With tags for functions and parameters. */
+  "qwen3-coder": systemWithTools(
+    "To call a function, write a tag for it and one for each parameter, texts as they are and other values as " +
+      "JSON:\\n<tool_call>\\n<function=name>\\n<parameter=first>\\nvalue\\n</parameter>\\n<parameter=second>\\n" +
+      "value of\\nseveral lines\\n</parameter>\\n</function>\\n</tool_call>",
+  ) + String.raw`
 {%- for message in turns %}${RESULTS}
     {%- else %}
         {{- '<|im_start|>' + message.role + '\n' + message.content }}
@@ -107,13 +95,10 @@ export const QWEN3_CODER = systemWithTools(
         {%- endfor %}
         {{- '<|im_end|>\n' }}
     {%- endif %}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|im_start|>assistant\n' }}
-{%- endif %}`;
+{%- endfor %}${answerBegins("<|im_start|>assistant\\n")}`,
 
-/** LFM2: ChatML with a list of tools behind the system message, and calls as Python has them. */
-export const LFM2 = String.raw`
+  /** With a list of tools behind the system message, and calls as Python has them. */
+  "lfm2": String.raw`
 {%- macro python(value) %}
     {%- if value is none or value is boolean %}
         {{- value | string }}
@@ -166,7 +151,5 @@ export const LFM2 = String.raw`
         {%- endif %}
     {%- endif %}
     {{- '<|im_end|>\n' }}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|im_start|>assistant\n' }}
-{%- endif %}`;
+{%- endfor %}${answerBegins("<|im_start|>assistant\\n")}`,
+};

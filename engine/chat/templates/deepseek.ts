@@ -1,18 +1,4 @@
-/** DeepSeek V2 and V2.5: plain text with User: and Assistant:. */
-export const DEEPSEEK_V2 = String.raw`
-{{- bos_token }}
-{%- for message in messages %}
-    {%- if message.role == 'user' %}
-        {{- 'User: ' + message.content + '\n\n' }}
-    {%- elif message.role == 'assistant' %}
-        {{- 'Assistant: ' + message.content + eos_token }}
-    {%- else %}
-        {{- message.content + '\n\n' }}
-    {%- endif %}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- 'Assistant:' }}
-{%- endif %}`;
+import { answerBegins, type Templates } from "./pieces.ts";
 
 /**
  * A token for each role, the system messages together in front, and the tools behind them.
@@ -76,16 +62,32 @@ const FENCED = [
   OPEN + 'function<｜tool▁sep｜>name\\n```json\\n{"parameter": "value"}\\n```' + CLOSE,
 ] as const;
 
-/** DeepSeek V3: the system messages together in front, then a token for each role. */
-export const DEEPSEEK_V3 = withTokens("", ...FENCED);
+/** Templates of DeepSeek's models. */
+export const DEEPSEEK: Templates = {
+  /** DeepSeek V2 and V2.5: plain text with User: and Assistant:. */
+  "deepseek-v2": String.raw`
+{{- bos_token }}
+{%- for message in messages %}
+    {%- if message.role == 'user' %}
+        {{- 'User: ' + message.content + '\n\n' }}
+    {%- elif message.role == 'assistant' %}
+        {{- 'Assistant: ' + message.content + eos_token }}
+    {%- else %}
+        {{- message.content + '\n\n' }}
+    {%- endif %}
+{%- endfor %}${answerBegins("Assistant:")}`,
 
-/** DeepSeek R1: as V3; the prompt opens the thinking. */
-export const DEEPSEEK_R1 = withTokens("<think>\\n", ...FENCED);
+  /** DeepSeek V3: the system messages together in front, then a token for each role. */
+  "deepseek": withTokens("", ...FENCED),
 
-/** DeepSeek V3.1: as V3, with shorter calls; the prompt says whether there is thinking. */
-export const DEEPSEEK_V31 = withTokens(
-  "' + ('<think>' if thinking is defined and thinking else '</think>') + '",
-  "call.function.name + '<｜tool▁sep｜>' + call.function.arguments | tojson",
-  "",
-  OPEN + 'name<｜tool▁sep｜>{"parameter": "value"}' + CLOSE,
-);
+  /** DeepSeek R1: as V3; the prompt opens the thinking. */
+  "deepseek-r1": withTokens("<think>\\n", ...FENCED),
+
+  /** DeepSeek V3.1: as V3, with shorter calls; the prompt says whether there is thinking. */
+  "deepseek-v3.1": withTokens(
+    "' + ('<think>' if thinking is defined and thinking else '</think>') + '",
+    "call.function.name + '<｜tool▁sep｜>' + call.function.arguments | tojson",
+    "",
+    OPEN + 'name<｜tool▁sep｜>{"parameter": "value"}' + CLOSE,
+  ),
+};

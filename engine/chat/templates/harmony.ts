@@ -1,3 +1,5 @@
+import { answerBegins, LAST_QUESTION } from "./pieces.ts";
+
 /**
  * gpt-oss: OpenAI's harmony format. Instructions and tools, written as TypeScript, are a developer's message;
  * answers have channels, and thoughts of turns before the last question are left out.
@@ -99,13 +101,7 @@ export const HARMONY = String.raw`
         {{- '} // namespace functions' }}
     {%- endif %}
     {{- '<|end|>' }}
-{%- endif %}
-{%- set ns = namespace(last_question=-1) %}
-{%- for message in turns %}
-    {%- if message.role == 'user' %}
-        {%- set ns.last_question = loop.index0 %}
-    {%- endif %}
-{%- endfor %}
+{%- endif %}${LAST_QUESTION}
 {%- for message in turns %}
     {%- if message.role == 'assistant' %}
         {%- if message.reasoning_content and loop.index0 > ns.last_question %}
@@ -129,7 +125,4 @@ export const HARMONY = String.raw`
     {%- else %}
         {{- '<|start|>' + message.role + '<|message|>' + message.content + '<|end|>' }}
     {%- endif %}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|start|>assistant' }}
-{%- endif %}`;
+{%- endfor %}${answerBegins("<|start|>assistant")}`;

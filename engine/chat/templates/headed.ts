@@ -1,55 +1,42 @@
-/**
- * Templates in which each message has a heading with its role, and an end.
- *
- * @module
- */
+import {
+  ALTERNATING,
+  answerBegins,
+  eachMessage,
+  systemApart,
+  type Templates,
+  TOOL_LINES,
+} from "./pieces.ts";
 
-/** Phi-3: `<|user|>` and `<|end|>` on lines of their own. */
-export const PHI3 = String.raw`
-{%- for message in messages %}
-    {{- '<|' + message.role + '|>\n' + message.content + '<|end|>\n' }}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|assistant|>\n' }}
-{%- endif %}`;
+/** Templates in which each message has a heading with its role, and an end. */
+export const HEADED: Templates = {
+  /** `<|user|>` and `<|end|>` on lines of their own. */
+  "phi3": eachMessage(
+    String.raw`'<|' + message.role + '|>\n' + message.content + '<|end|>\n'`,
+    "<|assistant|>\\n",
+  ),
 
-/** Zephyr: as Phi-3, each message ended by EOS. */
-export const ZEPHYR = String.raw`
-{%- for message in messages %}
-    {{- '<|' + message.role + '|>\n' + message.content + eos_token + '\n' }}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|assistant|>\n' }}
-{%- endif %}`;
+  /** As Phi-3, each message ended by EOS. */
+  "zephyr": eachMessage(
+    String.raw`'<|' + message.role + '|>\n' + message.content + eos_token + '\n'`,
+    "<|assistant|>\\n",
+  ),
 
-/** Falcon 3: as Zephyr, with EOS behind answers only. */
-export const FALCON3 = String.raw`
+  /** As Zephyr, with EOS behind answers only. */
+  "falcon3": String.raw`
 {%- for message in messages %}
     {{- '<|' + message.role + '|>\n' + message.content }}
     {{- (eos_token if message.role == 'assistant' else '') + '\n' }}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|assistant|>\n' }}
-{%- endif %}`;
+{%- endfor %}${answerBegins("<|assistant|>\\n")}`,
 
-/** GLM-4: a message lasts until the next one's heading. */
-export const GLM4 = String.raw`
-{{- '[gMASK]<sop>' }}
-{%- for message in messages %}
-    {{- '<|' + message.role + '|>\n' + message.content }}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|assistant|>\n' }}
-{%- endif %}`;
+  /** A message lasts until the next one's heading. */
+  "glm4": "\n{{- '[gMASK]<sop>' }}" +
+    eachMessage(String.raw`'<|' + message.role + '|>\n' + message.content`, "<|assistant|>\\n"),
 
-/** GLM 4.5 and 4.6: thoughts in an answer, tools in a system message, and a tag for each argument of a call. */
-export const GLM45 = String.raw`
+  /** GLM 4.5 and 4.6: thoughts in an answer, tools in a system message, and a tag for each argument of a call. */
+  "glm4.5": String.raw`
 {{- '[gMASK]<sop>' }}
 {%- if tools %}
-    {{- '<|system|>\n# Tools\n\nThe functions that you may call:\n<tools>\n' }}
-    {%- for tool in tools %}
-        {{- tool | tojson + '\n' }}
-    {%- endfor %}
+    {{- '<|system|>\n# Tools\n\nThe functions that you may call:\n<tools>\n' }}${TOOL_LINES}
     {{- '</tools>\n\nTo call one, write its name, and each argument with its value, texts as they are and others as JSON:\n' }}
     {{- '<tool_call>name\n<arg_key>first</arg_key>\n<arg_value>value</arg_value>\n</tool_call>' }}
 {%- endif %}
@@ -75,10 +62,10 @@ export const GLM45 = String.raw`
 {%- if add_generation_prompt %}
     {{- '<|assistant|>' }}
     {{- '\n<think></think>' if enable_thinking is defined and not enable_thinking else '' }}
-{%- endif %}`;
+{%- endif %}`,
 
-/** Granite 3: tools have a role of their own. */
-export const GRANITE = String.raw`
+  /** Tools have a role of their own. */
+  "granite": String.raw`
 {%- macro said(role, content) %}
     {{- '<|start_of_role|>' + role + '<|end_of_role|>' + content + '<|end_of_text|>\n' }}
 {%- endmacro %}
@@ -104,45 +91,24 @@ export const GRANITE = String.raw`
     {%- else %}
         {{- said(message.role, message.content) }}
     {%- endif %}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|start_of_role|>assistant<|end_of_role|>' }}
-{%- endif %}`;
+{%- endfor %}${answerBegins("<|start_of_role|>assistant<|end_of_role|>")}`,
 
-/** Gemma: the assistant is the model; what the system says stands in front of the first user's text. */
-export const GEMMA = String.raw`
-{{- bos_token }}
-{%- if messages[0].role == 'system' %}
-    {%- set system = messages[0].content.strip() + '\n\n' %}
-    {%- set turns = messages[1:] %}
-{%- else %}
-    {%- set system = '' %}
-    {%- set turns = messages %}
-{%- endif %}
-{%- for message in turns %}
-    {%- if (message.role == 'user') != (loop.index0 % 2 == 0) %}
-        {{- raise_exception('user and assistant messages must alternate, beginning with the user') }}
-    {%- endif %}
+  /** The assistant is the model; what the system says stands in front of the first user's text. */
+  "gemma": String.raw`
+{{- bos_token }}${systemApart(String.raw`messages[0].content.strip() + '\n\n'`)}
+{%- for message in turns %}${ALTERNATING}
     {{- '<start_of_turn>' + ('model' if message.role == 'assistant' else message.role) + '\n' }}
     {{- (system if loop.first else '') + message.content | trim + '<end_of_turn>\n' }}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<start_of_turn>model\n' }}
-{%- endif %}`;
+{%- endfor %}${answerBegins("<start_of_turn>model\\n")}`,
 
-/** Command R. */
-export const COMMAND_R = String.raw`
+  "command-r": String.raw`
 {{- bos_token }}
 {%- for message in messages %}
     {%- set role = {'system': 'SYSTEM', 'user': 'USER', 'assistant': 'CHATBOT'}[message.role] %}
     {{- '<|START_OF_TURN_TOKEN|><|' + role + '_TOKEN|>' + message.content.strip() + '<|END_OF_TURN_TOKEN|>' }}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>' }}
-{%- endif %}`;
+{%- endfor %}${answerBegins("<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>")}`,
 
-/** OpenChat 3.5. */
-export const OPENCHAT = String.raw`
+  "openchat": String.raw`
 {{- bos_token }}
 {%- for message in messages %}
     {%- if message.role == 'system' %}
@@ -150,31 +116,21 @@ export const OPENCHAT = String.raw`
     {%- else %}
         {{- 'GPT4 Correct ' + message.role.title() + ': ' + message.content + '<|end_of_turn|>' }}
     {%- endif %}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- 'GPT4 Correct Assistant:' }}
-{%- endif %}`;
+{%- endfor %}${answerBegins("GPT4 Correct Assistant:")}`,
 
-/** EXAONE 3 and 3.5. */
-export const EXAONE = String.raw`
+  "exaone": String.raw`
 {%- for message in messages %}
     {%- if loop.first and message.role != 'system' %}
         {{- '[|system|][|endofturn|]\n' }}
     {%- endif %}
     {{- '[|' + message.role + '|]' + message.content }}
     {{- '\n' if message.role == 'user' else '[|endofturn|]\n' }}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '[|assistant|]' }}
-{%- endif %}`;
+{%- endfor %}${answerBegins("[|assistant|]")}`,
 
-/** Seed-OSS: roles between start and end tokens; calls of tools have tags as Qwen3-Coder's. */
-export const SEED_OSS = String.raw`
+  /** Roles between start and end tokens; calls of tools have tags as Qwen3-Coder's. */
+  "seed-oss": String.raw`
 {%- if tools %}
-    {{- bos_token + 'system\nThe functions that you may call:\n' }}
-    {%- for tool in tools %}
-        {{- tool | tojson + '\n' }}
-    {%- endfor %}
+    {{- bos_token + 'system\nThe functions that you may call:\n' }}${TOOL_LINES}
     {{- 'To call one, write a tag for it and one for each parameter:\n<seed:tool_call>\n<function=name>\n' }}
     {{- '<parameter=first>value</parameter>\n</function>\n</seed:tool_call>' + eos_token }}
 {%- endif %}
@@ -195,4 +151,5 @@ export const SEED_OSS = String.raw`
 {%- endfor %}
 {%- if add_generation_prompt %}
     {{- bos_token + 'assistant\n' }}
-{%- endif %}`;
+{%- endif %}`,
+};

@@ -1,22 +1,4 @@
-/** Llama 2: turns between `[INST]` and `[/INST]`, the system message inside the first one. */
-export const LLAMA2 = String.raw`
-{%- if messages[0].role == 'system' %}
-    {%- set system = '<<SYS>>\n' + messages[0].content + '\n<</SYS>>\n\n' %}
-    {%- set turns = messages[1:] %}
-{%- else %}
-    {%- set system = '' %}
-    {%- set turns = messages %}
-{%- endif %}
-{%- for message in turns %}
-    {%- if (message.role == 'user') != (loop.index0 % 2 == 0) %}
-        {{- raise_exception('user and assistant messages must alternate, beginning with the user') }}
-    {%- endif %}
-    {%- if message.role == 'user' %}
-        {{- bos_token + '[INST] ' + ((system if loop.first else '') + message.content).strip() + ' [/INST]' }}
-    {%- else %}
-        {{- ' ' + message.content.strip() + ' ' + eos_token }}
-    {%- endif %}
-{%- endfor %}`;
+import { ALTERNATING, answerBegins, systemApart, type Templates } from "./pieces.ts";
 
 /**
  * A header with the role, and a token at the end of each message. Tools are listed in front of the first user's text; a
@@ -49,54 +31,70 @@ function headers(open: string, close: string, end: string): string {
         {{- message.content | trim }}
     {%- endif %}
     {{- '${end}' }}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '${open}assistant${close}\n\n' }}
-{%- endif %}`;
+{%- endfor %}${answerBegins(`${open}assistant${close}\\n\\n`)}`;
 }
 
-/** Llama 3. */
-export const LLAMA3 = headers("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>");
-
-/** Llama 4: as Llama 3, with other tokens. */
-export const LLAMA4 = headers("<|header_start|>", "<|header_end|>", "<|eot|>");
-
-/** Vicuna: plain text with USER: and ASSISTANT:. */
-export const VICUNA = String.raw`
+/**
+ * Plain text: what the system says or a greeting, and a heading for each message.
+ *
+ * @param behind What comes behind what the system says, and `end` behind an answer's EOS.
+ */
+function plainText(
+  greeting: string,
+  behind: string,
+  assistant: string,
+  end: string,
+  user: string,
+): string {
+  return String.raw`
 {%- if messages[0].role == 'system' %}
     {%- set turns = messages[1:] %}
-    {{- messages[0].content + ' ' }}
+    {{- messages[0].content + '${behind}' }}
 {%- else %}
     {%- set turns = messages %}
-    {{- 'A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, detailed, and polite answers to the user\'s questions. ' }}
+    {{- '${greeting}${behind}' }}
 {%- endif %}
 {%- for message in turns %}
     {%- if message.role == 'assistant' %}
-        {{- 'ASSISTANT: ' + message.content + eos_token }}
+        {{- '${assistant}' + message.content + eos_token${end} }}
     {%- else %}
-        {{- 'USER: ' + message.content + ' ' }}
+        {{- '${user}' + message.content + '${behind}' }}
     {%- endif %}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- 'ASSISTANT:' }}
-{%- endif %}`;
+{%- endfor %}`;
+}
 
-/** Alpaca: plain text with headings. */
-export const ALPACA = String.raw`
-{%- if messages[0].role == 'system' %}
-    {%- set turns = messages[1:] %}
-    {{- messages[0].content + '\n\n' }}
-{%- else %}
-    {%- set turns = messages %}
-    {{- 'Below is an instruction that describes a task. Write a response that appropriately completes the request.\n\n' }}
-{%- endif %}
-{%- for message in turns %}
-    {%- if message.role == 'assistant' %}
-        {{- '### Response:\n' + message.content + eos_token + '\n\n' }}
+/** Templates of Llama and of its first descendants. */
+export const LLAMA: Templates = {
+  /** Turns between `[INST]` and `[/INST]`, the system message inside the first one. */
+  "llama2": String.raw`${
+    systemApart(String.raw`'<<SYS>>\n' + messages[0].content + '\n<</SYS>>\n\n'`)
+  }
+{%- for message in turns %}${ALTERNATING}
+    {%- if message.role == 'user' %}
+        {{- bos_token + '[INST] ' + ((system if loop.first else '') + message.content).strip() + ' [/INST]' }}
     {%- else %}
-        {{- '### Instruction:\n' + message.content + '\n\n' }}
+        {{- ' ' + message.content.strip() + ' ' + eos_token }}
     {%- endif %}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '### Response:\n' }}
-{%- endif %}`;
+{%- endfor %}`,
+
+  "llama3": headers("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"),
+  "llama4": headers("<|header_start|>", "<|header_end|>", "<|eot|>"),
+
+  "vicuna": plainText(
+    "A chat between a curious user and an artificial intelligence assistant. " +
+      "The assistant gives helpful, detailed, and polite answers to the user\\'s questions.",
+    " ",
+    "ASSISTANT: ",
+    "",
+    "USER: ",
+  ) + answerBegins("ASSISTANT:"),
+
+  "alpaca": plainText(
+    "Below is an instruction that describes a task. " +
+      "Write a response that appropriately completes the request.",
+    "\\n\\n",
+    "### Response:\\n",
+    " + '\\n\\n'",
+    "### Instruction:\\n",
+  ) + answerBegins("### Response:\\n"),
+};

@@ -5,6 +5,8 @@
  * @module
  */
 
+import { systemApart, type Templates } from "./pieces.ts";
+
 /** The tools, in front of one user's text; as in `mistral-common`, each has a description. */
 const TOOLS = String.raw`
     {%- if tools and message.role == 'user' and loop.index0 == ns.tools %}
@@ -60,14 +62,7 @@ function instruct(
   systemInLast: boolean,
   others = "",
 ): string {
-  return String.raw`
-{%- if messages[0].role == 'system' %}
-    {%- set system = messages[0].content + '\n\n' %}
-    {%- set turns = messages[1:] %}
-{%- else %}
-    {%- set system = '' %}
-    {%- set turns = messages %}
-{%- endif %}
+  return String.raw`${systemApart(String.raw`messages[0].content + '\n\n'`)}
 {%- set ns = namespace(place=0, said=0, tools=0) %}
 {%- for message in turns %}
     {%- if ${others ? "message.role != 'tool' and not message.tool_calls" : "true"} %}
@@ -92,26 +87,6 @@ function instruct(
     {%- endif %}
 {%- endfor %}`;
 }
-
-/** Mistral 7B Instruct 0.1 and 0.2, Mixtral: the brackets are text, with blanks inside of them. */
-export const MISTRAL = instruct("[INST] ", " [/INST]", "' ' + message.content", false);
-
-/** Mistral 7B Instruct 0.3, Nemo and others: the brackets are tokens. */
-export const MISTRAL_V3 = instruct(
-  "[INST]",
-  "[/INST]",
-  "message.content.rstrip(' ')",
-  true,
-  String.raw`
-    {%- elif message.tool_calls %}${LISTED_CALLS}
-    {%- elif message.role == 'tool' %}
-        {{- '[TOOL_RESULTS]{"content": ' }}
-        {{- (message.content_json if message.content_json is defined else message.content) | tojson }}
-        {{- ', "call_id": ' + message.tool_call_id | tojson + '}[/TOOL_RESULTS]' }}`,
-);
-
-/** The same: a Tekken vocabulary puts no blanks behind the tokens. */
-export const MISTRAL_TEKKEN = MISTRAL_V3;
 
 /**
  * Mistral of 2025: the system message has tokens of its own.
@@ -145,21 +120,46 @@ function withSystem(calls: string, result: string, toolsFirst: boolean): string 
 {%- endfor %}`;
 }
 
-/** Mistral Small 3 and 3.1. */
-export const MISTRAL_V7 = withSystem(LISTED_CALLS, RESULT_OF_CALL, false);
-
-/**
- * Mistral Small 3.2, Devstral, Magistral of 2025: a call is a name, its id and arguments behind tokens of their own.
- */
-export const MISTRAL_V11 = withSystem(
-  namedCalls("'[CALL_ID]' + call.id + "),
-  RESULT_OF_CALL,
-  false,
-);
-
-/** Mistral from the end of 2025 on (Ministral 3, Devstral 2): calls have no ids, and tools stand first. */
-export const MISTRAL_V13 = withSystem(
-  namedCalls(""),
-  `'[TOOL_RESULTS]' + message.content + '[/TOOL_RESULTS]'`,
+/** Mistral 7B Instruct 0.3, Nemo and others: the brackets are tokens. */
+const V3 = instruct(
+  "[INST]",
+  "[/INST]",
+  "message.content.rstrip(' ')",
   true,
+  String.raw`
+    {%- elif message.tool_calls %}${LISTED_CALLS}
+    {%- elif message.role == 'tool' %}
+        {{- '[TOOL_RESULTS]{"content": ' }}
+        {{- (message.content_json if message.content_json is defined else message.content) | tojson }}
+        {{- ', "call_id": ' + message.tool_call_id | tojson + '}[/TOOL_RESULTS]' }}`,
 );
+
+/** Templates of Mistral's models. */
+export const MISTRAL: Templates = {
+  /** Mistral 7B Instruct 0.1 and 0.2, Mixtral: the brackets are text, with blanks inside of them. */
+  "mistral": instruct("[INST] ", " [/INST]", "' ' + message.content", false),
+
+  "mistral-v3": V3,
+
+  /** The same: a Tekken vocabulary puts no blanks behind the tokens. */
+  "mistral-tekken": V3,
+
+  /** Mistral Small 3 and 3.1. */
+  "mistral-v7": withSystem(LISTED_CALLS, RESULT_OF_CALL, false),
+
+  /**
+   * Mistral Small 3.2, Devstral, Magistral of 2025: a call is a name, its id and arguments behind tokens of their own.
+   */
+  "mistral-v11": withSystem(
+    namedCalls("'[CALL_ID]' + call.id + "),
+    RESULT_OF_CALL,
+    false,
+  ),
+
+  /** Mistral from the end of 2025 on (Ministral 3, Devstral 2): calls have no ids, and tools stand first. */
+  "mistral-v13": withSystem(
+    namedCalls(""),
+    `'[TOOL_RESULTS]' + message.content + '[/TOOL_RESULTS]'`,
+    true,
+  ),
+};
