@@ -1,19 +1,19 @@
 import { M40Error, PromptTooLong } from "../errors.ts";
 import { type EncodeOptions, LongestToken, type Tokenizer } from "../tokenizer/mod.ts";
 import { checkRequest, withoutCutCalls } from "./check_request.ts";
-import type { ChatPrompt } from "./chat_prompt.ts";
-import type { ChatMessage, ChatRequest } from "./conversation.ts";
+import { type ChatMessage, type ChatRequest, isSystem } from "./conversation.ts";
 import { HarmonyReasoning } from "./harmony_reasoning.ts";
 import { Protection, tokenStarts } from "./protection.ts";
 import type { OutputFormat } from "./reasoning.ts";
 import type { Rendered, RenderMessage } from "./render_job.ts";
 import { startAfter, TaggedReasoning } from "./tagged_reasoning.ts";
+import type { TemplateDescription } from "./template_description.ts";
 import type { TemplateFile } from "./template_file.ts";
 import { TemplateRenderer } from "./template_renderer.ts";
 import { likelyFormats, TOOL_FORMATS } from "./tools/formats.ts";
-import { GENERIC } from "./tools/generic.ts";
+import { GENERIC } from "./tools/hermes.ts";
 import { type ShownTool, shownTool } from "./tools/shown_tool.ts";
-import type { ToolUse } from "./tools/tool_use.ts";
+import type { ToolUse } from "./tools/tool_format.ts";
 import { othersTurn, Turns } from "../turns.ts";
 
 /** The templates of a model. */
@@ -36,6 +36,19 @@ export interface DefaultStart {
   readonly system?: string;
   /** What stands behind it. */
   readonly messages?: readonly ChatMessage[];
+}
+
+/** A conversation as the model reads it. */
+export interface ChatPrompt {
+  readonly text: string;
+  /** Its tokens, BOS included. */
+  readonly tokens: readonly number[];
+  /** How the model's answer separates reasoning from content. */
+  readonly format: OutputFormat;
+  /** What was found out about the template, where that was asked for. */
+  readonly abilities?: TemplateDescription;
+  /** The tools that it may call; absent: none. */
+  readonly tools?: ToolUse;
 }
 
 /** A conversation of at least that many messages is checked in an event loop turn of its own. */
@@ -103,11 +116,10 @@ export class ChatFormat {
     const { messages, continueFinal = false, reasoningEffort, templateVariables } = request;
     const template = await this.templateFor(request);
     this.tokenStarts ??= tokenStarts(this.tokenizer);
-    let toolFormats = this.likely.get(template);
-    if (toolFormats === undefined) {
-      toolFormats = likelyFormats(template, this.tokenizer).map(({ name }) => name);
-      this.likely.set(template, toolFormats);
-    }
+    const toolFormats = this.likely.getOrInsertComputed(
+      template,
+      () => likelyFormats(template, this.tokenizer).map(({ name }) => name),
+    );
     const protection = new Protection(this.tokenizer, this.tokenStarts, request, template);
     const { mark, endMark, size } = protection;
     const shown: RenderMessage[] = [];
@@ -218,7 +230,6 @@ function startOf(
   { system, messages: more = [] }: DefaultStart,
 ): ((given: readonly ChatMessage[]) => readonly ChatMessage[]) | undefined {
   if (system === undefined && more.length === 0) return undefined;
-  const isSystem = ({ role }: ChatMessage) => role === "system" || role === "developer";
   return (given) => {
     const own: ChatMessage[] = system === undefined || given.some(isSystem)
       ? []

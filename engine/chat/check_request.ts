@@ -195,7 +195,6 @@ async function checkCalls(
   at: string,
   turns: Pick<Turns, "next">,
 ): Promise<void> {
-  if (toolCalls.length === 0) return;
   const place = `${at}.tool_calls`;
   if (role !== "assistant") refuse(`${place}: only an assistant calls tools`, place);
   if (toolCalls.length > MOST_CALLS) {

@@ -76,3 +76,8 @@ export function textOf(content: string | readonly TextPart[] | null): string {
   if (content === null || typeof content === "string") return content ?? "";
   return content.map(({ text }) => text).join("\n");
 }
+
+/** Whether a message instructs the model. */
+export function isSystem({ role }: ChatMessage): boolean {
+  return role === "system" || role === "developer";
+}

@@ -32,20 +32,12 @@ export function loadChat(
   given?: string | TemplateFile,
   { contextTokens, system, messages, onWarning }: ChatOptions = {},
 ): ChatFormat | undefined {
-  const specialTokens = specialTokensOf(metadata, tokenizer);
-  const { template, source, named, warning } = modelTemplates(metadata, tokenizer);
-  if (given !== undefined) {
-    const templates = { ...chosen(given), named, specialTokens };
-    return new ChatFormat(tokenizer, templates, contextTokens, { system, messages });
-  }
-  if (warning !== undefined) onWarning?.(warning);
+  const { warning, ...own } = modelTemplates(metadata, tokenizer);
+  if (given === undefined && warning !== undefined) onWarning?.(warning);
+  const { template, ...others } = given === undefined ? own : { ...own, ...chosen(given) };
   if (template === undefined) return undefined;
-  return new ChatFormat(
-    tokenizer,
-    { template, source, named, specialTokens },
-    contextTokens,
-    { system, messages },
-  );
+  const templates = { template, ...others, specialTokens: specialTokensOf(metadata, tokenizer) };
+  return new ChatFormat(tokenizer, templates, contextTokens, { system, messages });
 }
 
 function chosen(

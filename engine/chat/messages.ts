@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { type ChatMessage, textOf } from "./conversation.ts";
+import { type ChatMessage, isSystem, textOf } from "./conversation.ts";
 import { looseResultsShown } from "./loose_results.ts";
 import type { OrderAbilities } from "./order_abilities.ts";
 import type { RenderCall, RenderMessage } from "./render_job.ts";
@@ -143,14 +143,9 @@ function arrangeMessages(
   usesTools: boolean,
 ): RenderMessage[] {
   const { order } = abilities;
-  let hasSystem = false;
-  let hasDeveloper = false;
-  for (const { role } of messages) {
-    if (role === "system") hasSystem = true;
-    else if (role === "developer") hasDeveloper = true;
-  }
+  const hasDeveloper = messages.some(({ role }) => role === "developer");
   if (hasDeveloper && !abilities.developer) messages = messages.map(asSystem);
-  if (hasSystem || hasDeveloper) messages = withSystemInPlace(messages, order);
+  if (messages.some(isSystem)) messages = withSystemInPlace(messages, order);
   if (usesTools) messages = splitCalls(messages, order, () => abilities.tools.severalCalls);
   return inTurn(messages, order);
 }
@@ -167,7 +162,7 @@ function withSystemInPlace(
   messages: readonly RenderMessage[],
   order: OrderAbilities,
 ): RenderMessage[] {
-  const start = messages.findIndex(({ role }) => !isSystem(role));
+  const start = messages.findIndex((message) => !isSystem(message));
   const leading = start < 0 ? messages : messages.slice(0, start);
   const rest = start < 0 ? [] : messages.slice(start);
   const placed: RenderMessage[] = [];
@@ -180,7 +175,7 @@ function withSystemInPlace(
   const folded: RenderMessage[] = [];
   let foldedLast = false;
   for (const message of rest) {
-    const folds = isSystem(message.role) &&
+    const folds = isSystem(message) &&
       !(message.role === "developer" ? order.developerLater : order.systemLater);
     const said: RenderMessage = folds
       ? { role: "user", content: reminder(textOf(message.content)) }
@@ -229,7 +224,7 @@ function inTurn(messages: readonly RenderMessage[], order: OrderAbilities): Rend
   for (const message of messages) {
     if (isEmpty(message) && !order.assistantEmpty) continue;
     const last = shown.at(-1);
-    const begins = last === undefined || isSystem(last.role);
+    const begins = last === undefined || isSystem(last);
     const calls = callsTools(message);
     const answers = message.role === "assistant" || message.role === "tool";
     if (answers && begins && !order.assistantFirst) {
@@ -267,8 +262,4 @@ export function isEmpty({ role, content, toolCalls = [] }: RenderMessage): boole
 
 function callsTools({ toolCalls = [] }: RenderMessage): boolean {
   return toolCalls.length > 0;
-}
-
-function isSystem(role: RenderMessage["role"]): boolean {
-  return role === "system" || role === "developer";
 }

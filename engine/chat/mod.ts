@@ -3,8 +3,7 @@
  *
  * @module
  */
-export type { ChatFormat } from "./chat_format.ts";
-export type { ChatPrompt } from "./chat_prompt.ts";
+export type { ChatFormat, ChatPrompt } from "./chat_format.ts";
 export {
   type ChatMessage,
   type ChatRequest,
@@ -18,7 +17,7 @@ export {
 export type { OutputFormat, OutputPiece, OutputReader } from "./reasoning.ts";
 export type { ToolCallPiece } from "./tools/call_piece.ts";
 export type { TemplateDescription } from "./template_description.ts";
-export type { ToolUse } from "./tools/tool_use.ts";
+export type { ToolUse } from "./tools/tool_format.ts";
 export { BUILT_IN_TEMPLATES } from "./templates/mod.ts";
 export { loadChat } from "./load.ts";
 export { type ModelTemplates, modelTemplates } from "./model_templates.ts";
@@ -27,6 +26,6 @@ export { REASONING_TAGS, TaggedReasoning } from "./tagged_reasoning.ts";
 export { TemplateFile } from "./template_file.ts";
 export { argumentsSchema } from "./tools/arguments_schema.ts";
 export { TOOL_FORMATS } from "./tools/formats.ts";
-export { GENERIC } from "./tools/generic.ts";
+export { GENERIC } from "./tools/hermes.ts";
 export { toolConstraint } from "./tools/tool_grammar.ts";
 export { ToolOutput } from "./tools/tool_output.ts";

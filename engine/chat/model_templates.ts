@@ -34,10 +34,7 @@ export function modelTemplates(metadata: Metadata, tokenizer?: Tokenizer): Model
   const builtIn = BUILT_IN_TEMPLATES.get(name);
   if (builtIn !== undefined) return { template: builtIn, source: name, named };
   if (name === "") {
-    return {
-      ...chatml("the model's chat template is empty, so chatml is used"),
-      named,
-    };
+    return { ...chatml("the model's chat template is empty, so chatml is used"), named };
   }
   const { template, source } = guessed(tokenizer);
   return {

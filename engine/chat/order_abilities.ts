@@ -1,64 +1,46 @@
 import { NEEDLE, OTHER_NEEDLE, type Trial } from "./template_trial.ts";
 import type { ToolAbilities } from "./tools/tool_abilities.ts";
 
-/** Which role may say something after which, so that a template shows it. */
-export interface OrderAbilities {
+/** Every order: which role may say something after which, so that a template shows it. */
+export const ANY_ORDER = {
   /** A system message that begins a conversation. */
-  readonly systemFirst: boolean;
-  /** The same where the conversation ends with a tool's result. */
-  readonly systemBeforeResult: boolean;
-  /** A second one right behind it. */
-  readonly systemSecond: boolean;
-  /** One that comes later. */
-  readonly systemLater: boolean;
-  /** The same of developer messages, for templates that know them. */
-  readonly developerSecond: boolean;
-  readonly developerLater: boolean;
-  /** An assistant's message that begins a conversation. */
-  readonly assistantFirst: boolean;
-  /** An assistant's message without a text. */
-  readonly assistantEmpty: boolean;
-  /** Two messages of a user, one behind the other. */
-  readonly usersInRow: boolean;
-  /** Two of an assistant. */
-  readonly assistantsInRow: boolean;
-  /** An assistant's message and another one of it that calls a tool. */
-  readonly assistantBeforeCall: boolean;
-  /** A user's message behind a tool's result. */
-  readonly userAfterResult: boolean;
-  /** A tool's result without the call that it answers. */
-  readonly resultAlone: boolean;
-  /** What an assistant says in the message in which it calls a tool. */
-  readonly contentWithCall: boolean;
-  /** The same where the message has reasoning as well. */
-  readonly contentWithThoughtAndCall: boolean;
-}
-
-/** Every order. */
-export const ANY_ORDER: OrderAbilities = {
   systemFirst: true,
+  /** The same where the conversation ends with a tool's result. */
   systemBeforeResult: true,
+  /** A second one right behind it. */
   systemSecond: true,
+  /** One that comes later. */
   systemLater: true,
+  /** The same of developer messages, for templates that know them. */
   developerSecond: true,
   developerLater: true,
+  /** An assistant's message that begins a conversation. */
   assistantFirst: true,
+  /** An assistant's message without a text. */
   assistantEmpty: true,
+  /** Two messages of a user, one behind the other. */
   usersInRow: true,
+  /** Two of an assistant. */
   assistantsInRow: true,
+  /** An assistant's message and another one of it that calls a tool. */
   assistantBeforeCall: true,
+  /** A user's message behind a tool's result. */
   userAfterResult: true,
+  /** A tool's result without the call that it answers. */
   resultAlone: true,
+  /** What an assistant says in the message in which it calls a tool. */
   contentWithCall: true,
+  /** The same where the message has reasoning as well. */
   contentWithThoughtAndCall: true,
 };
 
+/** Which orders a template shows. */
+export type OrderAbilities = { readonly [Order in keyof typeof ANY_ORDER]: boolean };
+
 /** The least that a template may know: a system message in front, then user and assistant in turn. */
-export const STRICT_ORDER: OrderAbilities = {
-  ...Object.fromEntries(
-    Object.keys(ANY_ORDER).map((name) => [name, false]),
-  ) as unknown as OrderAbilities,
-};
+export const STRICT_ORDER = Object.fromEntries(
+  Object.keys(ANY_ORDER).map((name) => [name, false]),
+) as OrderAbilities;
 
 /**
  * What a template can show in which order, found out by trying.
@@ -132,7 +114,7 @@ export function triedOrder(
 }
 
 /** Values that are made when they are asked for, and then kept. */
-function lazily<T extends object>(makers: { readonly [K in keyof T]: () => T[K] }): T {
+export function lazily<T extends object>(makers: { readonly [K in keyof T]: () => T[K] }): T {
   const made = {} as T;
   for (const key of Object.keys(makers) as (keyof T)[]) {
     let value: { readonly is: T[keyof T] } | undefined;

@@ -12,7 +12,7 @@ import { addResultValues, RESULT_VALUE } from "./result_values.ts";
 import { type Abilities, findAbilities } from "./template_abilities.ts";
 import { describeTemplate } from "./template_description.ts";
 import { callFormatOf } from "./tools/call_format.ts";
-import { GENERIC } from "./tools/generic.ts";
+import { GENERIC } from "./tools/hermes.ts";
 import type { ShownTool } from "./tools/shown_tool.ts";
 import { asText, withToolTexts } from "./tools/tool_texts.ts";
 

@@ -47,12 +47,7 @@ function* oneByOne(
   calls: readonly RenderCall[],
   results: readonly RenderMessage[],
 ): Generator<RenderMessage> {
-  const byId = new Map<string | undefined, RenderMessage[]>();
-  for (const result of results) {
-    const same = byId.get(result.toolCallId);
-    if (same === undefined) byId.set(result.toolCallId, [result]);
-    else same.push(result);
-  }
+  const byId = Map.groupBy(results, ({ toolCallId }) => toolCallId);
   const used = new Set<RenderMessage>();
   for (const [index, call] of calls.entries()) {
     const { content, reasoning: _, ...rest } = message;

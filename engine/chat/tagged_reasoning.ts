@@ -65,9 +65,7 @@ export class TaggedReasoning implements OutputFormat {
   private readonly hidden: ReadonlyMap<number, string>;
 
   constructor(private readonly tokenizer: Tokenizer, private readonly start: TaggedStart) {
-    let hidden = hiddenTags.get(tokenizer);
-    if (hidden === undefined) hiddenTags.set(tokenizer, hidden = hiddenTagsOf(tokenizer));
-    this.hidden = hidden;
+    this.hidden = hiddenTags.getOrInsertComputed(tokenizer, hiddenTagsOf);
   }
 
   reader(inline = false): OutputReader {

@@ -3,7 +3,7 @@ import { type KnownEfforts, knownEfforts } from "./effort_words.ts";
 import type { Budget } from "./jinja/budget.ts";
 import type { JinjaTemplate } from "./jinja/template.ts";
 import { NEEDLE, OTHER_NEEDLE, Trial } from "./template_trial.ts";
-import { type OrderAbilities, triedOrder } from "./order_abilities.ts";
+import { lazily, type OrderAbilities, triedOrder } from "./order_abilities.ts";
 import { findToolAbilities, type ToolAbilities } from "./tools/tool_abilities.ts";
 
 /** What a template can show of a conversation. Each is tried when it is asked for, and then known. */
@@ -13,7 +13,7 @@ export interface Abilities {
   /** A message's content as a text. */
   readonly strings: boolean;
   /** A message's content as a list of parts, in a role: one part, or several of which all are shown. */
-  parts(role: Role, several: boolean): boolean;
+  readonly parts: (role: Role, several: boolean) => boolean;
   /** Developer messages as such; else they are system messages. */
   readonly developer: boolean;
   /** Which role may speak after which. */
@@ -58,39 +58,22 @@ export function findAbilities(
       case "assistant":
         return shows(texts, user(say("x")), message, user(say("z")));
       case "tool":
-        return tools().showsResult(message.content, texts);
+        return abilities.tools.showsResult(message.content, texts);
     }
   };
-  let toolAbilities: ToolAbilities | undefined;
-  const tools = () => toolAbilities ??= findToolAbilities(trial, say);
-  let efforts: KnownEfforts | undefined;
-  let developer: boolean | undefined;
   const parts = new Map<string, boolean>();
-  return {
-    known,
-    noTools: trial.noTools,
-    strings: strings || !known,
-    parts: (role, several) =>
-      known && remembered(parts, `${role} ${several}`, () => showsParts(role, several)),
-    get developer() {
-      return developer ??= known && /developer/.test(template.source) &&
-        shows([NEEDLE], { role: "developer", content: say(NEEDLE) }, user(say("x")));
-    },
-    order: triedOrder(trial, say, known, tools),
-    get tools() {
-      return tools();
-    },
-    get efforts() {
-      return efforts ??= knownEfforts(trial, say);
-    },
-  };
-}
-
-/** What a map has by a key; what it has not is made, and kept. */
-export function remembered<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  const known = map.get(key);
-  if (known !== undefined) return known;
-  const fresh = make();
-  map.set(key, fresh);
-  return fresh;
+  const abilities: Abilities = lazily<Abilities>({
+    known: () => known,
+    noTools: () => trial.noTools,
+    strings: () => strings || !known,
+    parts: () => (role, several) =>
+      known && parts.getOrInsertComputed(`${role} ${several}`, () => showsParts(role, several)),
+    developer: () =>
+      known && template.source.includes("developer") &&
+      shows([NEEDLE], { role: "developer", content: say(NEEDLE) }, user(say("x"))),
+    order: () => triedOrder(trial, say, known, () => abilities.tools),
+    tools: () => findToolAbilities(trial, say),
+    efforts: () => knownEfforts(trial, say),
+  });
+  return abilities;
 }

@@ -1,6 +1,7 @@
 import type { Tool } from "../conversation.ts";
 import { TOOL_FORMATS } from "./formats.ts";
-import { GENERIC } from "./generic.ts";
+import { GENERIC } from "./hermes.ts";
+import { ScannedCalls } from "./scanned_calls.ts";
 import { SAMPLE_CALL, type ToolAbilities } from "./tool_abilities.ts";
 import type { ToolFormat } from "./tool_format.ts";
 
@@ -31,7 +32,7 @@ function reads(format: ToolFormat, sample: string): boolean {
   const starts = format.openers([SAMPLE_TOOL]).map((opener) => sample.indexOf(opener));
   const start = Math.min(...starts.filter((at) => at >= 0));
   if (!Number.isFinite(start)) return false;
-  const reader = format.reader([SAMPLE_TOOL]);
+  const reader = new ScannedCalls(format.read, [SAMPLE_TOOL]);
   const pieces = [reader.push(sample.slice(start)), reader.flush()]
     .flatMap(({ toolCalls }) => toolCalls);
   const names = pieces.flatMap(({ name }) => name ?? []);

@@ -1,7 +1,6 @@
-import { choiceOf, sequenceOf } from "../../grammar/mod.ts";
+import { choiceOf } from "../../grammar/mod.ts";
+import { severalOf } from "./json_calls.ts";
 import { readJson } from "./json_reading.ts";
-import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
-import type { Reading, TextScanner } from "./text_scanner.ts";
 import type { ToolFormat } from "./tool_format.ts";
 
 const OPEN = "<｜tool▁calls▁begin｜>";
@@ -22,62 +21,51 @@ interface Layout {
 
 function deepseekFormat(
   name: string,
-  layout: Layout,
+  { kind, beforeArguments, behindArguments, between }: Layout,
   matches: (template: string) => boolean,
 ): ToolFormat {
-  const { kind, beforeArguments, behindArguments, between } = layout;
   return {
     name,
     openers: () => [OPEN],
     matches: (template) => template.includes(OPEN) && matches(template),
     calls(tools, parallel, writer) {
-      const call = writer.rule(
-        "call",
-        sequenceOf([
-          writer.literal(`${CALL}${kind}`),
-          choiceOf(tools.map((tool) =>
-            sequenceOf([
-              writer.literal(`${tool.name}${beforeArguments}`),
-              writer.arguments(tool),
-            ])
-          )),
-          writer.literal(`${behindArguments}${CALL_END}`),
-        ]),
+      const call = writer.sequence(
+        `${CALL}${kind}`,
+        choiceOf(
+          tools.map((tool) =>
+            writer.sequence(`${tool.name}${beforeArguments}`, writer.arguments(tool))
+          ),
+        ),
+        `${behindArguments}${CALL_END}`,
       );
-      const next = sequenceOf([writer.literal(between), call]);
-      return sequenceOf([
-        writer.literal(OPEN),
-        call,
-        { kind: "repeat", item: next, least: 0, most: parallel ? undefined : 0 },
-        writer.literal(CLOSE),
-      ]);
+      const separator = writer.literal(between);
+      return writer.sequence(
+        OPEN,
+        severalOf(writer.rule("call", call), parallel, separator),
+        CLOSE,
+      );
     },
-    reader: () => new ScannedCalls((input, output) => readCalls(input, output, layout)),
+    *read(input, output) {
+      input.mark();
+      if (!(yield* input.accept(OPEN))) return;
+      for (;;) {
+        if (yield* input.acceptSpaced(CLOSE)) return input.commit();
+        if (!(yield* input.accept(CALL)) || !(yield* input.accept(kind))) return;
+        const name = yield* input.word(/[^\s<>{}"]/);
+        if (name === "") return;
+        // A fence around the arguments, or a token before them.
+        yield* input.accept(SEPARATOR);
+        yield* input.acceptSpaced("```json");
+        yield* input.space();
+        if ((yield* input.peek()) !== "{") return;
+        input.commit();
+        output.begin(name);
+        if (!(yield* readJson(input, output.write))) return;
+        yield* input.acceptSpaced("```");
+        yield* input.accept(CALL_END);
+      }
+    },
   };
-}
-
-function* readCalls(input: TextScanner, output: CallOutput, { kind }: Layout): Reading<void> {
-  input.mark();
-  if (!(yield* input.accept(OPEN))) return;
-  for (;;) {
-    yield* input.space();
-    if (yield* input.accept(CLOSE)) return input.commit();
-    if (!(yield* input.accept(CALL)) || !(yield* input.accept(kind))) return;
-    const name = yield* input.word(/[^\s<>{}"]/);
-    if (name === "") return;
-    // A fence around the arguments, or a token before them.
-    yield* input.accept(SEPARATOR);
-    yield* input.space();
-    yield* input.accept("```json");
-    yield* input.space();
-    if ((yield* input.peek()) !== "{") return;
-    input.commit();
-    output.begin(name);
-    if (!(yield* readJson(input, (text) => output.write(text)))) return;
-    yield* input.space();
-    yield* input.accept("```");
-    yield* input.accept(CALL_END);
-  }
 }
 
 const isFenced = (template: string) => template.includes("```json");

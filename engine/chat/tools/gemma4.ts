@@ -1,6 +1,7 @@
-import { choiceOf, type Expression, sequenceOf } from "../../grammar/mod.ts";
+import { choiceOf, type Expression } from "../../grammar/mod.ts";
 import { M40Error } from "../../errors.ts";
 import type { Tool } from "../conversation.ts";
+import { optional, severalOf } from "./json_calls.ts";
 import { GEMMA_QUOTE, readLiteral } from "./literals.ts";
 import { memberList } from "./member_list.ts";
 import {
@@ -13,8 +14,6 @@ import {
   textGrammar,
   type ValueSchema,
 } from "./parameters.ts";
-import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
-import type { Reading, TextScanner } from "./text_scanner.ts";
 import type { ToolFormat, ToolGrammarWriter } from "./tool_format.ts";
 
 const OPEN = "<|tool_call>";
@@ -23,18 +22,10 @@ const CLOSE = "<tool_call|>";
 const BARE_KEY = /^[A-Za-z_][\w.-]*$/;
 /** Values within each other that are written in the notation; deeper ones are JSON. */
 const MOST_LEVELS = 4;
-/** Keywords of objects that are written member by member. */
-const OBJECT_KEYWORDS = new Set([
-  "type",
-  "title",
-  "description",
-  "properties",
-  "required",
-  "additionalProperties",
-  "default",
-  "examples",
-]);
-const ARRAY_KEYWORDS = new Set(["type", "title", "description", "items", "default", "examples"]);
+/** Keywords of what is written in the notation; with others a value is JSON. */
+const KEYWORDS = ["type", "title", "description", "default", "examples"];
+const OBJECT_KEYWORDS = [...KEYWORDS, "properties", "required", "additionalProperties"];
+const ARRAY_KEYWORDS = [...KEYWORDS, "items"];
 
 /**
  * Gemma 4: a name and an object whose keys are not quoted, and whose texts stand as they are between tokens of their
@@ -45,22 +36,32 @@ export const GEMMA4: ToolFormat = {
   openers: () => [OPEN],
   matches: (template) => template.includes(OPEN) && template.includes(CLOSE),
   calls(tools, parallel, writer) {
-    const call = writer.rule(
-      "call",
-      sequenceOf([
-        writer.literal(`${OPEN}call:`),
-        choiceOf(tools.map((tool) =>
-          sequenceOf([
-            writer.literal(tool.name),
-            new ValueWriter(tool, writer).members(parametersOf(tool), 0),
-          ])
-        )),
-        writer.literal(CLOSE),
-      ]),
+    const call = writer.sequence(
+      `${OPEN}call:`,
+      choiceOf(
+        tools.map((tool) =>
+          writer.sequence(tool.name, new ValueWriter(tool, writer).members(parametersOf(tool), 0))
+        ),
+      ),
+      CLOSE,
     );
-    return parallel ? { kind: "repeat", item: call, least: 1 } : call;
+    const rule = writer.rule("call", call);
+    return parallel ? { kind: "repeat", item: rule, least: 1 } : rule;
   },
-  reader: () => new ScannedCalls(readCalls),
+  *read(input, output) {
+    for (;;) {
+      input.mark();
+      if (!(yield* input.acceptSpaced(OPEN))) return;
+      if (!(yield* input.accept("call:"))) return;
+      const name = yield* input.word(/[^\s()[\]{}"'<>,]/);
+      yield* input.space();
+      if (name === "" || (yield* input.peek()) !== "{") return;
+      input.commit();
+      output.begin(name);
+      if (!(yield* readLiteral(input, output.write))) return;
+      yield* input.acceptSpaced(CLOSE);
+    }
+  },
 };
 
 /** Writes the grammar of one tool's values. */
@@ -75,23 +76,19 @@ class ValueWriter {
     const name = `members of ${this.tool.name} ${this.count++}`;
     const members = parameters.map(({ name, required, value }) => ({
       required,
-      expression: sequenceOf([
-        writer.literal(`${BARE_KEY.test(name) ? name : JSON.stringify(name)}:`),
+      expression: writer.sequence(
+        `${BARE_KEY.test(name) ? name : JSON.stringify(name)}:`,
         this.value(value, level),
-      ]),
+      ),
     }));
-    return sequenceOf([
-      writer.literal("{"),
-      memberList(name, members, ",", writer),
-      writer.literal("}"),
-    ]);
+    return writer.sequence("{", memberList(name, members, ",", writer), "}");
   }
 
   private value(value: ValueSchema, level: number): Expression {
     const { writer, tool } = this;
     if (isText(value)) {
-      const quote = writer.literal(GEMMA_QUOTE);
-      return sequenceOf([quote, textGrammar(tool, value, GEMMA_QUOTE, writer), quote]);
+      const text = textGrammar(tool, value, GEMMA_QUOTE, writer);
+      return writer.sequence(GEMMA_QUOTE, text, GEMMA_QUOTE);
     }
     return (level < MOST_LEVELS ? this.nested(value, level + 1) : undefined) ??
       writer.json(standalone(value), `tools: the parameters of ${tool.name}`);
@@ -102,20 +99,14 @@ class ValueWriter {
     const { writer } = this;
     const found = resolved({ schema, root });
     if (!isSchema(found)) return undefined;
-    const only = (keywords: ReadonlySet<string>) =>
-      Object.keys(found).every((key) => keywords.has(key));
+    const only = (keywords: readonly string[]) =>
+      Object.keys(found).every((key) => keywords.includes(key));
     if (found.type === "array" && only(ARRAY_KEYWORDS) && isSchema(found.items)) {
       const item = writer.rule(
         `items of ${this.tool.name} ${this.count++}`,
         this.value({ schema: found.items, root }, level),
       );
-      const next = sequenceOf([writer.literal(","), item]);
-      const items = sequenceOf([item, { kind: "repeat", item: next, least: 0 }]);
-      return sequenceOf([
-        writer.literal("["),
-        { kind: "repeat", item: items, least: 0, most: 1 },
-        writer.literal("]"),
-      ]);
+      return writer.sequence("[", optional(severalOf(item, true, writer.literal(","))), "]");
     }
     if (found.type !== "object" || !only(OBJECT_KEYWORDS) || !isSchema(found.properties)) {
       return undefined;
@@ -130,22 +121,5 @@ class ValueWriter {
       if (error instanceof M40Error) return undefined;
       throw error;
     }
-  }
-}
-
-function* readCalls(input: TextScanner, output: CallOutput): Reading<void> {
-  for (;;) {
-    input.mark();
-    yield* input.space();
-    if (!(yield* input.accept(OPEN))) return;
-    if (!(yield* input.accept("call:"))) return;
-    const name = yield* input.word(/[^\s()[\]{}"'<>,]/);
-    yield* input.space();
-    if (name === "" || (yield* input.peek()) !== "{") return;
-    input.commit();
-    output.begin(name);
-    if (!(yield* readLiteral(input, (text) => output.write(text)))) return;
-    yield* input.space();
-    yield* input.accept(CLOSE);
   }
 }

@@ -1,7 +1,5 @@
-import { choiceOf, sequenceOf } from "../../grammar/mod.ts";
-import type { Tool } from "../conversation.ts";
-import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
-import type { Reading, TextScanner } from "./text_scanner.ts";
+import { choiceOf } from "../../grammar/mod.ts";
+import { severalOf } from "./json_calls.ts";
 import type { ToolFormat } from "./tool_format.ts";
 import { ParameterReader, writtenParameters } from "./written_parameters.ts";
 
@@ -22,66 +20,49 @@ function glmFormat(
   line: string,
   matches: (template: string) => boolean,
 ): ToolFormat {
+  const tags = { open: KEY, middle: `${KEY_END}${line}${VALUE}`, close: VALUE_END, behind: line };
   return {
     name,
     openers: () => [OPEN],
     matches,
     calls(tools, parallel, writer) {
-      const tags = {
-        open: KEY,
-        middle: `${KEY_END}${line}${VALUE}`,
-        close: VALUE_END,
-        behind: line,
-      };
-      const call = sequenceOf([
-        writer.literal(OPEN),
-        choiceOf(tools.map((tool) =>
-          sequenceOf([
-            writer.literal(`${tool.name}${line}`),
-            writtenParameters(tool, tags, writer),
-          ])
-        )),
-        writer.literal(CLOSE),
-      ]);
-      if (!parallel) return call;
-      const rule = writer.rule("call", call);
-      const next = sequenceOf([writer.literal(line), rule]);
-      return sequenceOf([rule, { kind: "repeat", item: next, least: 0 }]);
+      const call = writer.sequence(
+        OPEN,
+        choiceOf(
+          tools.map((tool) =>
+            writer.sequence(`${tool.name}${line}`, writtenParameters(tool, tags, writer))
+          ),
+        ),
+        CLOSE,
+      );
+      return parallel ? severalOf(writer.rule("call", call), true, writer.literal(line)) : call;
     },
-    reader: (tools) => new ScannedCalls((input, output) => readCalls(input, output, tools)),
+    *read(input, output, tools) {
+      for (;;) {
+        input.mark();
+        if (!(yield* input.acceptSpaced(OPEN))) return;
+        yield* input.space();
+        const name = yield* input.word(/[^\s<>{}"]/);
+        yield* input.space();
+        const ending = yield* input.acceptOneOf([KEY, CLOSE]);
+        if (name === "" || ending === undefined) return;
+        input.commit();
+        output.begin(name);
+        const tool = tools.find((one) => one.name === name);
+        const parameters = new ParameterReader(tool, VALUE_END, output);
+        for (let next: string | undefined = ending; next !== CLOSE;) {
+          let key = "";
+          if (!(yield* input.upTo(KEY_END, (text) => key += text))) return;
+          if (!(yield* input.acceptSpaced(VALUE))) return;
+          if (!(yield* parameters.value(input, key))) return;
+          yield* input.space();
+          next = yield* input.acceptOneOf([KEY, CLOSE]);
+          if (next === undefined) return;
+        }
+        parameters.end();
+      }
+    },
   };
-}
-
-function* readCalls(
-  input: TextScanner,
-  output: CallOutput,
-  tools: readonly Tool[],
-): Reading<void> {
-  for (;;) {
-    input.mark();
-    yield* input.space();
-    if (!(yield* input.accept(OPEN))) return;
-    yield* input.space();
-    const name = yield* input.word(/[^\s<>{}"]/);
-    yield* input.space();
-    const ending = yield* input.acceptOneOf([KEY, CLOSE]);
-    if (name === "" || ending === undefined) return;
-    input.commit();
-    output.begin(name);
-    const tool = tools.find((one) => one.name === name);
-    const parameters = new ParameterReader(tool, VALUE_END, output);
-    for (let next: string | undefined = ending; next !== CLOSE;) {
-      let key = "";
-      if (!(yield* input.upTo(KEY_END, (text) => key += text))) return;
-      yield* input.space();
-      if (!(yield* input.accept(VALUE))) return;
-      if (!(yield* parameters.value(input, key))) return;
-      yield* input.space();
-      next = yield* input.acceptOneOf([KEY, CLOSE]);
-      if (next === undefined) return;
-    }
-    parameters.end();
-  }
 }
 
 const isGlm = (template: string) => template.includes(KEY) && template.includes(VALUE);

@@ -1,8 +1,6 @@
-import { choiceOf, type Expression, sequenceOf } from "../../grammar/mod.ts";
-import { BLANK } from "./json_calls.ts";
+import { choiceOf } from "../../grammar/mod.ts";
+import { BLANK, optional } from "./json_calls.ts";
 import { readJson } from "./json_reading.ts";
-import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
-import type { Reading, TextScanner } from "./text_scanner.ts";
 import type { ToolFormat } from "./tool_format.ts";
 
 const TO = " to=functions.";
@@ -35,14 +33,13 @@ export const HARMONY: ToolFormat = {
       channel !== undefined && tokenizer.isControl(channel);
   },
   calls(tools, _parallel, writer) {
-    const json = sequenceOf([BLANK, writer.literal(`${CONSTRAIN}json${MESSAGE}`)]);
     const header = (begin: string, end: string) =>
       choiceOf(tools.map((tool) =>
-        sequenceOf([
-          writer.literal(`${begin}${tool.name}${end}`),
-          json,
+        writer.sequence(
+          `${begin}${tool.name}${end}`,
+          writer.sequence(BLANK, `${CONSTRAIN}json${MESSAGE}`),
           writer.rule(`arguments of ${tool.name}`, writer.arguments(tool)),
-        ])
+        )
       ));
     return choiceOf([
       ...CHANNELS.map((channel) => header(channel, "")),
@@ -53,36 +50,33 @@ export const HARMONY: ToolFormat = {
   whole: {
     output(ending, writer) {
       // Reasoning comes in messages before the one that the answer ends with.
-      const said = sequenceOf([
+      const said = writer.sequence(
         choiceOf(
           ["analysis", "commentary"].map((name) => writer.literal(`${CHANNEL}${name}${MESSAGE}`)),
         ),
         writer.free([END, CHANNEL, START]),
-        writer.literal(END),
-      ]);
-      const start: Expression = { kind: "repeat", item: writer.literal(START), least: 0, most: 1 };
-      const message = writer.rule("message", sequenceOf([said, start]));
-      return sequenceOf([{ kind: "repeat", item: message, least: 0 }, ending]);
+        END,
+      );
+      const message = writer.sequence(said, optional(writer.literal(START)));
+      const messages = { kind: "repeat", item: writer.rule("message", message), least: 0 } as const;
+      return writer.sequence(messages, ending);
     },
-    content: (content, writer) =>
-      sequenceOf([writer.literal(`${CHANNEL}final${MESSAGE}`), content]),
+    content: (content, writer) => writer.sequence(`${CHANNEL}final${MESSAGE}`, content),
     reasoningEnd: `${END}${START}${CHANNELS[0]}`,
   },
-  reader: () => new ScannedCalls(readCalls),
-};
-
-function* readCalls(input: TextScanner, output: CallOutput): Reading<void> {
-  for (;;) {
-    input.mark();
-    yield* input.acceptOneOf(["<|end|>", "<|call|>"]);
-    if (!(yield* input.acceptOneOf([...CHANNELS, ROLE, TO]))) {
-      if (!(yield* input.accept(START))) return;
-      if (!(yield* input.acceptOneOf(CHANNELS))) return;
+  *read(input, output) {
+    for (;;) {
+      input.mark();
+      yield* input.acceptOneOf(["<|end|>", "<|call|>"]);
+      if (!(yield* input.acceptOneOf([...CHANNELS, ROLE, TO]))) {
+        if (!(yield* input.accept(START))) return;
+        if (!(yield* input.acceptOneOf(CHANNELS))) return;
+      }
+      const name = yield* input.word(/[^\s<>|]/);
+      if (name === "" || !(yield* input.upTo(MESSAGE, () => {}))) return;
+      input.commit();
+      output.begin(name);
+      if (!(yield* readJson(input, output.write))) return;
     }
-    const name = yield* input.word(/[^\s<>|]/);
-    if (name === "" || !(yield* input.upTo(MESSAGE, () => {}))) return;
-    input.commit();
-    output.begin(name);
-    if (!(yield* readJson(input, (text) => output.write(text)))) return;
-  }
-}
+  },
+};

@@ -1,7 +1,5 @@
-import { choiceOf, type Expression, sequenceOf } from "../../grammar/mod.ts";
-import { jsonCall, readJsonCall } from "./json_calls.ts";
-import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
-import type { Reading, TextScanner } from "./text_scanner.ts";
+import { choiceOf, type Expression } from "../../grammar/mod.ts";
+import { jsonCall, readJsonCall, severalOf } from "./json_calls.ts";
 import type { ToolFormat } from "./tool_format.ts";
 
 const OPEN = "<tool_call>";
@@ -9,41 +7,28 @@ const CLOSE = "</tool_call>";
 /** Most write the tags in lines of their own. */
 const LINE: Expression = choiceOf([{ kind: "literal", text: "\n" }, { kind: "literal", text: "" }]);
 
-/** Calls as objects of JSON, each between tags. */
-export const TAGGED_JSON: Pick<ToolFormat, "openers" | "calls" | "reader"> = {
-  openers: () => [OPEN],
-  calls(tools, parallel, writer) {
-    const call = writer.rule(
-      "call",
-      sequenceOf([
-        writer.literal(OPEN),
-        LINE,
-        jsonCall(tools, writer),
-        LINE,
-        writer.literal(CLOSE),
-      ]),
-    );
-    if (!parallel) return call;
-    return sequenceOf([call, { kind: "repeat", item: sequenceOf([LINE, call]), least: 0 }]);
-  },
-  reader: () => new ScannedCalls(readCalls),
-};
-
-/** Hermes, Qwen up to 3, and models that follow them. */
+/** Hermes, Qwen up to 3, and models that follow them: calls as objects of JSON, each between tags. */
 export const HERMES: ToolFormat = {
   name: "hermes",
+  openers: () => [OPEN],
   matches: (template) => template.includes(OPEN),
-  ...TAGGED_JSON,
+  calls(tools, parallel, writer) {
+    const call = writer.sequence(OPEN, LINE, jsonCall(tools, writer), LINE, CLOSE);
+    return severalOf(writer.rule("call", call), parallel, LINE);
+  },
+  *read(input, output) {
+    for (;;) {
+      input.mark();
+      if (!(yield* input.acceptSpaced(OPEN))) return;
+      yield* input.space();
+      if (!(yield* readJsonCall(input, output))) return;
+      if (!(yield* input.acceptSpaced(CLOSE))) return;
+    }
+  },
 };
 
-function* readCalls(input: TextScanner, output: CallOutput): Reading<void> {
-  for (;;) {
-    input.mark();
-    yield* input.space();
-    if (!(yield* input.accept(OPEN))) return;
-    yield* input.space();
-    if (!(yield* readJsonCall(input, output))) return;
-    yield* input.space();
-    if (!(yield* input.accept(CLOSE))) return;
-  }
-}
+/**
+ * For models whose template shows no tools, or in an unknown way: a system message asks them to write calls as Hermes
+ * does, see `tool_texts.ts`.
+ */
+export const GENERIC: ToolFormat = { ...HERMES, name: "generic", matches: () => true };

@@ -19,13 +19,29 @@ export interface CallKeys {
 /** The keys of most formats. */
 export const COMMON_KEYS: CallKeys = { name: "name", arguments: "arguments" };
 
+/** What may be there or not. */
+export function optional(item: Expression): Expression {
+  return { kind: "repeat", item, least: 0, most: 1 };
+}
+
+/** One item, or where there may be several, those with something between each two. */
+export function severalOf(
+  item: Expression,
+  several: boolean,
+  ...between: readonly Expression[]
+): Expression {
+  if (!several) return item;
+  const next = sequenceOf([...between, item]);
+  return sequenceOf([item, { kind: "repeat", item: next, least: 0 }]);
+}
+
 /** A blank, or none: models differ in where they write one. */
-export const BLANK: Expression = {
-  kind: "repeat",
-  item: { kind: "literal", text: " " },
-  least: 0,
-  most: 1,
-};
+export const BLANK: Expression = optional({ kind: "literal", text: " " });
+
+/** Calls with commas between them. */
+export function listOf(call: Expression, several: boolean): Expression {
+  return severalOf(call, several, { kind: "literal", text: "," }, BLANK);
+}
 
 /** What a call has before its name, and behind its arguments. */
 export interface CallExtras {
@@ -40,32 +56,24 @@ export function jsonCall(
   keys: CallKeys = COMMON_KEYS,
   { before, behind }: CallExtras = {},
 ): Expression {
-  const text = (text: string) => writer.literal(text);
   const calls = tools.map((tool) =>
-    sequenceOf([
-      text(`${JSON.stringify(tool.name)},`),
+    writer.sequence(
+      `${JSON.stringify(tool.name)},`,
       BLANK,
-      text(`"${keys.arguments}":`),
+      `"${keys.arguments}":`,
       BLANK,
       writer.arguments(tool),
-    ])
+    )
   );
-  return sequenceOf([
-    text("{"),
+  return writer.sequence(
+    "{",
     ...before === undefined ? [] : [before],
-    text(`"${keys.name}":`),
+    `"${keys.name}":`,
     BLANK,
     choiceOf(calls),
     ...behind === undefined ? [] : [behind],
-    text("}"),
-  ]);
-}
-
-/** One item, or where there may be several, those with commas between them. */
-export function listOf(item: Expression, several: boolean): Expression {
-  if (!several) return item;
-  const next = sequenceOf([{ kind: "literal", text: "," }, BLANK, item]);
-  return sequenceOf([item, { kind: "repeat", item: next, least: 0 }]);
+    "}",
+  );
 }
 
 /** Reads a call; false where none comes, or one that is not whole. */
@@ -83,12 +91,10 @@ export function* readJsonCall(
   };
   if (!(yield* input.accept("{"))) return false;
   for (;;) {
-    yield* input.space();
-    if (yield* input.accept("}")) break;
+    if (yield* input.acceptSpaced("}")) break;
     const key = yield* readJsonText(input);
     if (key === undefined) return false;
-    yield* input.space();
-    if (!(yield* input.accept(":"))) return false;
+    if (!(yield* input.acceptSpaced(":"))) return false;
     if (key === keys.name && name === undefined) {
       name = yield* readJsonText(input);
       if (name === undefined) return false;
@@ -108,8 +114,7 @@ export function* readJsonCall(
     } else if (!(yield* readJson(input, () => {}))) {
       return false;
     }
-    yield* input.space();
-    yield* input.accept(",");
+    yield* input.acceptSpaced(",");
   }
   if (name === undefined) return false;
   if (!hasArguments) {
@@ -125,13 +130,10 @@ export function* readJsonCalls(
   output: CallOutput,
   keys: CallKeys = COMMON_KEYS,
 ): Reading<void> {
-  yield* input.space();
-  if (!(yield* input.accept("["))) return;
+  if (!(yield* input.acceptSpaced("["))) return;
   for (;;) {
-    yield* input.space();
-    if (yield* input.accept("]")) return;
+    if (yield* input.acceptSpaced("]")) return;
     if (!(yield* readJsonCall(input, output, keys))) return;
-    yield* input.space();
-    yield* input.accept(",");
+    yield* input.acceptSpaced(",");
   }
 }

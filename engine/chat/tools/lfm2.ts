@@ -1,9 +1,9 @@
-import { choiceOf, type Expression, sequenceOf } from "../../grammar/mod.ts";
+import { choiceOf, type Expression } from "../../grammar/mod.ts";
 import type { Tool } from "../conversation.ts";
+import { severalOf } from "./json_calls.ts";
 import { readKey, readLiteral } from "./literals.ts";
 import { isSchema, parametersOf, resolved, standalone, type ValueSchema } from "./parameters.ts";
 import { memberList } from "./member_list.ts";
-import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
 import type { Reading, TextScanner } from "./text_scanner.ts";
 import type { ToolFormat, ToolGrammarWriter, WrittenCall } from "./tool_format.ts";
 
@@ -22,15 +22,29 @@ export const LFM2: ToolFormat = {
     template.includes("List of tools:") && tokenizer.tokenId(OPEN) !== undefined,
   calls(tools, parallel, writer) {
     const call = writer.rule("call", choiceOf(tools.map((tool) => callOf(tool, writer))));
-    const next = sequenceOf([writer.literal(", "), call]);
-    return sequenceOf([
-      writer.literal(`${OPEN}[`),
-      call,
-      { kind: "repeat", item: next, least: 0, most: parallel ? undefined : 0 },
-      writer.literal(`]${CLOSE}`),
-    ]);
+    return writer.sequence(
+      `${OPEN}[`,
+      severalOf(call, parallel, writer.literal(", ")),
+      `]${CLOSE}`,
+    );
   },
-  reader: () => new ScannedCalls(readCalls),
+  *read(input, output) {
+    for (;;) {
+      input.mark();
+      if (!(yield* input.acceptSpaced(OPEN))) return;
+      if (!(yield* input.acceptSpaced("["))) return;
+      for (;;) {
+        if (yield* input.acceptSpaced("]")) break;
+        const name = yield* input.word(/[^\s()[\]{}"'<>,=]/);
+        if (name === "" || !(yield* input.accept("("))) return;
+        input.commit();
+        output.begin(name);
+        if (!(yield* readArguments(input, output.write))) return;
+        yield* input.acceptSpaced(",");
+      }
+      yield* input.acceptSpaced(CLOSE);
+    }
+  },
   // The models' own templates cannot show calls.
   write: (calls) => `${OPEN}[${calls.map(written).join(", ")}]${CLOSE}`,
 };
@@ -52,16 +66,13 @@ function python(value: unknown): string {
 function callOf(tool: Tool, writer: ToolGrammarWriter): Expression {
   const members = parametersOf(tool).map(({ name, required, value }) => ({
     required,
-    expression: sequenceOf([
-      writer.literal(`${/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name)}=`),
+    expression: writer.sequence(
+      `${/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name)}=`,
       valueOf(value, writer, `tools: ${tool.name}'s parameter ${name}`),
-    ]),
+    ),
   }));
-  return sequenceOf([
-    writer.literal(`${tool.name}(`),
-    memberList(`members of ${tool.name}`, members, ", ", writer),
-    writer.literal(")"),
-  ]);
+  const list = memberList(`members of ${tool.name}`, members, ", ", writer);
+  return writer.sequence(`${tool.name}(`, list, ")");
 }
 
 function valueOf(value: ValueSchema, writer: ToolGrammarWriter, name: string): Expression {
@@ -72,34 +83,10 @@ function valueOf(value: ValueSchema, writer: ToolGrammarWriter, name: string): E
   return writer.json(standalone(value), name);
 }
 
-function* readCalls(input: TextScanner, output: CallOutput): Reading<void> {
-  for (;;) {
-    input.mark();
-    yield* input.space();
-    if (!(yield* input.accept(OPEN))) return;
-    yield* input.space();
-    if (!(yield* input.accept("["))) return;
-    for (;;) {
-      yield* input.space();
-      if (yield* input.accept("]")) break;
-      const name = yield* input.word(/[^\s()[\]{}"'<>,=]/);
-      if (name === "" || !(yield* input.accept("("))) return;
-      input.commit();
-      output.begin(name);
-      if (!(yield* readArguments(input, (text) => output.write(text)))) return;
-      yield* input.space();
-      yield* input.accept(",");
-    }
-    yield* input.space();
-    yield* input.accept(CLOSE);
-  }
-}
-
 /** Reads arguments up to and with the bracket behind them. */
 function* readArguments(input: TextScanner, take: (text: string) => void): Reading<boolean> {
   for (let some = false;; some = true) {
-    yield* input.space();
-    if (yield* input.accept(")")) {
+    if (yield* input.acceptSpaced(")")) {
       take(some ? "}" : "{}");
       return true;
     }

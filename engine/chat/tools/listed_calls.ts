@@ -12,7 +12,6 @@ import {
   listOf,
   readJsonCalls,
 } from "./json_calls.ts";
-import { ScannedCalls } from "./scanned_calls.ts";
 import type { ToolFormat } from "./tool_format.ts";
 
 /** How a list of calls is written. */
@@ -37,24 +36,22 @@ function listFormat(
     openers: () => [open],
     matches,
     calls(tools, parallel, writer) {
-      const call = sequenceOf([writer.literal(indent), jsonCall(tools, writer, keys, { before })]);
-      return sequenceOf([
-        writer.literal(open),
+      const call = writer.sequence(indent, jsonCall(tools, writer, keys, { before }));
+      return writer.sequence(
+        open,
         BLANK,
-        writer.literal("["),
+        "[",
         listOf(writer.rule("call", call), parallel),
-        writer.literal(`${indent.slice(0, 1)}]`),
-        writer.literal(close),
-      ]);
+        `${indent.slice(0, 1)}]`,
+        close,
+      );
     },
-    reader: () =>
-      new ScannedCalls(function* (input, output) {
-        input.mark();
-        if (!(yield* input.accept(open))) return;
-        yield* readJsonCalls(input, output, keys);
-        yield* input.space();
-        yield* input.accept(close);
-      }),
+    *read(input, output) {
+      input.mark();
+      if (!(yield* input.accept(open))) return;
+      yield* readJsonCalls(input, output, keys);
+      yield* input.acceptSpaced(close);
+    },
   };
 }
 

@@ -73,12 +73,10 @@ function* readItems(
   const isObject = open === "{";
   take(isObject ? "{" : "[");
   for (let some = false;; some = true) {
-    yield* input.space();
-    if (yield* input.accept(close)) break;
+    if (yield* input.acceptSpaced(close)) break;
     if (some) {
       if (!(yield* input.accept(","))) return false;
-      yield* input.space();
-      if (yield* input.accept(close)) break;
+      if (yield* input.acceptSpaced(close)) break;
       take(", ");
     }
     if (isObject && !(yield* readKey(input, take, ":"))) return false;
@@ -104,8 +102,7 @@ export function* readKey(input: TextScanner, take: Take, separator: string): Rea
   } else if (!(yield* readText(input, quote, (text) => key += text))) {
     return false;
   }
-  yield* input.space();
-  if (!(yield* input.accept(separator))) return false;
+  if (!(yield* input.acceptSpaced(separator))) return false;
   take(`${key}: `);
   return true;
 }
@@ -117,14 +114,12 @@ function* readText(input: TextScanner, quote: string, take: Take): Reading<boole
     if (!(yield* input.upTo(quote, (text) => take(escapeJson(text))))) return false;
   } else {
     for (;;) {
-      let ended = false;
       const whole = yield* input.run(
         (character) => character === "\\" || character === quote ? "behind" : "more",
         (text) => take(escapeJson(text)),
       );
       if (!whole) return false;
-      ended = yield* input.accept(quote);
-      if (ended) break;
+      if (yield* input.accept(quote)) break;
       if (!(yield* input.accept("\\"))) return false;
       if (!(yield* readEscape(input, take))) return false;
     }

@@ -1,7 +1,5 @@
-import { choiceOf, sequenceOf } from "../../grammar/mod.ts";
+import { choiceOf } from "../../grammar/mod.ts";
 import { type CallKeys, jsonCall, readJsonCall } from "./json_calls.ts";
-import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
-import type { Reading, TextScanner } from "./text_scanner.ts";
 import type { ToolFormat } from "./tool_format.ts";
 
 const PYTHON_TAG = "<|python_tag|>";
@@ -23,21 +21,18 @@ export const LLAMA: ToolFormat = {
     /<\|(start_header_id|header_start)\|>/.test(template) &&
     /["']parameters\\?["']\s*:/.test(template),
   calls: (tools, _parallel, writer) =>
-    sequenceOf([
+    writer.sequence(
       choiceOf([writer.literal(PYTHON_TAG), writer.literal("")]),
       jsonCall(tools, writer, KEYS),
-    ]),
-  reader: () => new ScannedCalls(readCalls),
-};
-
-function* readCalls(input: TextScanner, output: CallOutput): Reading<void> {
-  input.mark();
-  yield* input.accept(PYTHON_TAG);
-  do {
-    yield* input.space();
-    if (!(yield* readJsonCall(input, output, KEYS))) return;
+    ),
+  *read(input, output) {
     input.mark();
-    yield* input.space();
-    // A model that was not held to one call parts them like this.
-  } while (yield* input.accept(";"));
-}
+    yield* input.accept(PYTHON_TAG);
+    do {
+      yield* input.space();
+      if (!(yield* readJsonCall(input, output, KEYS))) return;
+      input.mark();
+      // A model that was not held to one call parts them like this.
+    } while (yield* input.acceptSpaced(";"));
+  },
+};

@@ -1,4 +1,4 @@
-import { type Expression, sequenceOf } from "../../grammar/mod.ts";
+import type { Expression } from "../../grammar/mod.ts";
 import type { ToolGrammarWriter } from "./tool_format.ts";
 
 /** A member of a list, which may be there. */
@@ -19,8 +19,8 @@ export function memberList(
   let behind: Expression = writer.literal("");
   for (const [i, { expression, required }] of [...members.entries()].reverse()) {
     const item = writer.rule(`${name} ${i}`, expression);
-    const started = sequenceOf([item, behind]);
-    const gone = sequenceOf([writer.literal(separator), item, behind]);
+    const started = writer.sequence(item, behind);
+    const gone = writer.sequence(separator, item, behind);
     const choice = (present: Expression, absent: Expression): Expression =>
       required ? present : { kind: "choice", options: [present, absent] };
     [first, behind] = [

@@ -1,8 +1,6 @@
-import { choiceOf, type Expression, sequenceOf } from "../../grammar/mod.ts";
+import { choiceOf, type Expression } from "../../grammar/mod.ts";
 import { readJson } from "./json_reading.ts";
-import { BLANK, jsonCall, listOf, readJsonCalls } from "./json_calls.ts";
-import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
-import type { Reading, TextScanner } from "./text_scanner.ts";
+import { BLANK, jsonCall, listOf, optional, readJsonCalls } from "./json_calls.ts";
 import type { ToolFormat } from "./tool_format.ts";
 
 const OPEN = "[TOOL_CALLS]";
@@ -33,30 +31,17 @@ export const MISTRAL: ToolFormat = {
   openers: () => [OPEN],
   matches: (template) => template.includes(OPEN),
   calls(tools, parallel, writer) {
-    const id: Expression = {
-      kind: "repeat",
-      item: sequenceOf([writer.literal(', "id": "'), ID_TEXT, writer.literal('"')]),
-      least: 0,
-      most: 1,
-    };
-    const call = writer.rule("call", jsonCall(tools, writer, undefined, { behind: id }));
-    return sequenceOf([
-      writer.literal(OPEN),
-      BLANK,
-      writer.literal("["),
-      listOf(call, parallel),
-      writer.literal("]"),
-    ]);
+    const behind = optional(writer.sequence(', "id": "', ID_TEXT, '"'));
+    const call = writer.rule("call", jsonCall(tools, writer, undefined, { behind }));
+    return writer.sequence(OPEN, BLANK, "[", listOf(call, parallel), "]");
   },
-  reader: () => new ScannedCalls(readList),
+  *read(input, output) {
+    input.mark();
+    if (!(yield* input.accept(OPEN))) return;
+    yield* readJsonCalls(input, output);
+  },
   newId,
 };
-
-function* readList(input: TextScanner, output: CallOutput): Reading<void> {
-  input.mark();
-  if (!(yield* input.accept(OPEN))) return;
-  yield* readJsonCalls(input, output);
-}
 
 /** Mistral from Small 3.2 on, Magistral, Devstral: each call is a token, its name, another token and its arguments. */
 export const MISTRAL_ARGS: ToolFormat = {
@@ -64,42 +49,29 @@ export const MISTRAL_ARGS: ToolFormat = {
   openers: () => [OPEN],
   matches: (template) => template.includes(OPEN) && template.includes(ARGUMENTS),
   calls(tools, parallel, writer) {
-    const id: Expression = {
-      kind: "repeat",
-      item: sequenceOf([writer.literal(ID), ID_TEXT]),
-      least: 0,
-      most: 1,
-    };
-    const call = sequenceOf([
-      writer.literal(OPEN),
-      choiceOf(tools.map((tool) =>
-        sequenceOf([
-          writer.literal(tool.name),
-          id,
-          writer.literal(ARGUMENTS),
-          writer.arguments(tool),
-        ])
-      )),
-    ]);
+    const id = optional(writer.sequence(ID, ID_TEXT));
+    const call = writer.sequence(
+      OPEN,
+      choiceOf(
+        tools.map((tool) => writer.sequence(tool.name, id, ARGUMENTS, writer.arguments(tool))),
+      ),
+    );
     if (!parallel) return call;
     return { kind: "repeat", item: writer.rule("call", call), least: 1 };
   },
-  reader: () => new ScannedCalls(readNamed),
+  *read(input, output) {
+    for (;;) {
+      input.mark();
+      if (!(yield* input.acceptSpaced(OPEN))) return;
+      yield* input.space();
+      const name = yield* input.word(/[^\s[\]{}"]/);
+      let id: string | undefined;
+      if (yield* input.accept(ID)) id = yield* input.word(/[^\s[\]{}"]/);
+      if (name === "" || !(yield* input.accept(ARGUMENTS))) return;
+      input.commit();
+      output.begin(name, id);
+      if (!(yield* readJson(input, output.write))) return;
+    }
+  },
   newId,
 };
-
-function* readNamed(input: TextScanner, output: CallOutput): Reading<void> {
-  for (;;) {
-    input.mark();
-    yield* input.space();
-    if (!(yield* input.accept(OPEN))) return;
-    yield* input.space();
-    const name = yield* input.word(/[^\s[\]{}"]/);
-    let id: string | undefined;
-    if (yield* input.accept(ID)) id = yield* input.word(/[^\s[\]{}"]/);
-    if (name === "" || !(yield* input.accept(ARGUMENTS))) return;
-    input.commit();
-    output.begin(name, id);
-    if (!(yield* readJson(input, (text) => output.write(text)))) return;
-  }
-}

@@ -1,7 +1,4 @@
-import { choiceOf, sequenceOf } from "../../grammar/mod.ts";
-import type { Tool } from "../conversation.ts";
-import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
-import type { Reading, TextScanner } from "./text_scanner.ts";
+import { choiceOf } from "../../grammar/mod.ts";
 import type { ToolFormat } from "./tool_format.ts";
 import { ParameterReader, type ParameterTags, writtenParameters } from "./written_parameters.ts";
 
@@ -31,63 +28,48 @@ function xmlFormat(name: string, wrapper: string, line: string): ToolFormat {
     calls(tools, parallel, writer) {
       const call = writer.rule(
         "function",
-        sequenceOf([
-          writer.literal("<function="),
+        writer.sequence(
+          "<function=",
           choiceOf(tools.map((tool) =>
-            sequenceOf([
-              writer.literal(`${tool.name}>\n`),
+            writer.sequence(
+              `${tool.name}>\n`,
               writtenParameters(tool, tags, writer),
-              writer.literal("</function>\n"),
-            ])
+              "</function>\n",
+            )
           )),
-          writer.literal(close),
-        ]),
+          close,
+        ),
       );
-      const first = sequenceOf([choiceOf([writer.literal(`${open}\n`), writer.literal("")]), call]);
+      const first = writer.sequence(
+        choiceOf([writer.literal(`${open}\n`), writer.literal("")]),
+        call,
+      );
       if (!parallel) return first;
-      const next = sequenceOf([writer.literal(`\n${open}\n`), call]);
-      return sequenceOf([first, { kind: "repeat", item: next, least: 0 }]);
+      const next = writer.sequence(`\n${open}\n`, call);
+      return writer.sequence(first, { kind: "repeat", item: next, least: 0 });
     },
-    reader: (tools) =>
-      new ScannedCalls((input, output) => readCalls(input, output, tools, { open, close, line })),
+    *read(input, output, tools) {
+      for (;;) {
+        input.mark();
+        if (yield* input.acceptSpaced(open)) yield* input.space();
+        if (!(yield* input.accept("<function="))) return;
+        const name = yield* input.word(/[^\s<>]/);
+        if (name === "" || !(yield* input.accept(">"))) return;
+        input.commit();
+        output.begin(name);
+        const tool = tools.find((one) => one.name === name);
+        const parameters = new ParameterReader(tool, tags.close, output);
+        while (yield* input.acceptSpaced(tags.open)) {
+          let key = "";
+          if (!(yield* input.upTo(tags.middle, (text) => key += text))) return;
+          if (!(yield* parameters.value(input, key))) return;
+        }
+        if (!(yield* input.accept("</function>"))) return;
+        parameters.end();
+        yield* input.acceptSpaced(close);
+      }
+    },
   };
-}
-
-interface XmlTags {
-  readonly open: string;
-  readonly close: string;
-  readonly line: string;
-}
-
-function* readCalls(
-  input: TextScanner,
-  output: CallOutput,
-  tools: readonly Tool[],
-  { open, close, line }: XmlTags,
-): Reading<void> {
-  for (;;) {
-    input.mark();
-    yield* input.space();
-    if (yield* input.accept(open)) yield* input.space();
-    if (!(yield* input.accept("<function="))) return;
-    const name = yield* input.word(/[^\s<>]/);
-    if (name === "" || !(yield* input.accept(">"))) return;
-    input.commit();
-    output.begin(name);
-    const tool = tools.find((one) => one.name === name);
-    const parameters = new ParameterReader(tool, `${line}</parameter>`, output);
-    for (;;) {
-      yield* input.space();
-      if (!(yield* input.accept("<parameter="))) break;
-      let key = "";
-      if (!(yield* input.upTo(`>${line}`, (text) => key += text))) return;
-      if (!(yield* parameters.value(input, key))) return;
-    }
-    if (!(yield* input.accept("</function>"))) return;
-    parameters.end();
-    yield* input.space();
-    yield* input.accept(close);
-  }
 }
 
 /** Qwen3-Coder, Qwen 3.5 and Nemotron 3. */

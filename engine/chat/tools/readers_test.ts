@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { ToolCallPiece } from "../mod.ts";
 import { TOOL_FORMATS } from "./formats.ts";
-import type { ToolCallReader } from "./tool_format.ts";
+import { ScannedCalls } from "./scanned_calls.ts";
 import { type Sample, sampleName, SAMPLES, TOOLS } from "../../../tests/fixtures/tool_samples.ts";
 
 interface Answer {
@@ -12,7 +12,7 @@ interface Answer {
 }
 
 /** What a reader makes of texts that come one after the other. */
-function read(reader: ToolCallReader, texts: readonly string[], ends = true): Answer {
+function read(reader: ScannedCalls, texts: readonly string[], ends = true): Answer {
   const outputs = texts.map((text) => reader.push(text));
   if (ends) outputs.push(reader.flush());
   const pieces = outputs.flatMap(({ toolCalls }) => toolCalls);
@@ -28,7 +28,7 @@ function read(reader: ToolCallReader, texts: readonly string[], ends = true): An
   return { text: outputs.map(({ text }) => text).join(""), calls, pieces };
 }
 
-const readerOf = ({ format }: Sample) => format.reader(TOOLS);
+const readerOf = ({ format }: Sample) => new ScannedCalls(format.read, TOOLS);
 const parsed = (calls: Answer["calls"]) =>
   calls.map(({ name, arguments: text }) => ({ name, arguments: JSON.parse(text) }));
 
@@ -107,8 +107,8 @@ Deno.test("readers make the same of any text however it comes, and fail on none"
     ).map(([begin, length, rest]) => begin.slice(0, length) + rest.join(""));
     fc.assert(
       fc.property(text, (text) => {
-        const whole = read(format.reader(TOOLS), [text]);
-        const single = read(format.reader(TOOLS), [...text]);
+        const whole = read(new ScannedCalls(format.read, TOOLS), [text]);
+        const single = read(new ScannedCalls(format.read, TOOLS), [...text]);
         assertEquals(single.calls, whole.calls);
         assertEquals(single.text, whole.text);
       }),

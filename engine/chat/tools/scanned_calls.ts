@@ -1,6 +1,6 @@
+import type { Tool } from "../conversation.ts";
 import type { ToolCallPiece } from "./call_piece.ts";
 import { type Reading, TextScanner } from "./text_scanner.ts";
-import type { ToolCallOutput, ToolCallReader } from "./tool_format.ts";
 
 /** Collects the pieces of calls. */
 export class CallOutput {
@@ -14,12 +14,12 @@ export class CallOutput {
   }
 
   /** The text of its arguments goes on. */
-  write(text: string): void {
+  readonly write = (text: string): void => {
     if (text === "") return;
     const last = this.pieces.at(-1);
     if (last !== undefined) last.arguments += text;
     else this.pieces.push({ index: this.index, arguments: text });
-  }
+  };
 
   /** What has come since the last time. */
   take(): readonly ToolCallPiece[] {
@@ -30,11 +30,24 @@ export class CallOutput {
 /**
  * Reads calls, one after the other, as long as calls come: what is read of one is certain from its name on.
  * Where none comes, it returns; what is read after {@link TextScanner.mark} then is content.
+ *
+ * @param tools Those that may be called.
  */
-export type CallReading = (input: TextScanner, output: CallOutput) => Reading<void>;
+export type CallReading = (
+  input: TextScanner,
+  output: CallOutput,
+  tools: readonly Tool[],
+) => Reading<void>;
 
-/** A reader of calls that is written as if all of the text was there. */
-export class ScannedCalls implements ToolCallReader {
+/** What is certain of an answer's calls. */
+export interface ToolCallOutput {
+  /** Text that turned out to be no call. */
+  readonly text: string;
+  readonly toolCalls: readonly ToolCallPiece[];
+}
+
+/** Reads the calls of one answer as their text comes: control tokens by their texts. */
+export class ScannedCalls {
   private readonly input = new TextScanner();
   private readonly output = new CallOutput();
   private readonly work: Reading<void>;
@@ -43,15 +56,18 @@ export class ScannedCalls implements ToolCallReader {
   private isSaying = false;
   private space = "";
 
-  constructor(reading: CallReading) {
-    this.work = reading(this.input, this.output);
+  /** @param read Is written as if all of the text was there. */
+  constructor(read: CallReading, tools: readonly Tool[]) {
+    this.work = read(this.input, this.output, tools);
   }
 
+  /** What is certain now. The arguments' JSON comes as it is written, in pieces. */
   push(text: string): ToolCallOutput {
     this.input.add(text);
     return this.go();
   }
 
+  /** What was held back: the answer is over, perhaps within a call. */
   flush(): ToolCallOutput {
     this.input.end();
     return this.go();

@@ -8,6 +8,7 @@ import { BUILT_IN_TEMPLATES } from "../templates/mod.ts";
 import { HARMONY } from "./harmony.ts";
 import { LLAMA } from "./llama.ts";
 import { QWEN_XML } from "./qwen_xml.ts";
+import { ScannedCalls } from "./scanned_calls.ts";
 import type { ToolFormat } from "./tool_format.ts";
 import { toolConstraint } from "./tool_grammar.ts";
 import { ToolOutput } from "./tool_output.ts";
@@ -99,7 +100,7 @@ for (const name of BUILT_IN_TEMPLATES.keys()) {
       const starts = format.openers(TOOLS).map((opener) => called.indexOf(opener));
       const at = Math.min(...starts.filter((at) => at >= 0));
       assert(Number.isFinite(at), prompt);
-      const reader = format.reader(TOOLS);
+      const reader = new ScannedCalls(format.read, TOOLS);
       const pieces = [reader.push(called.slice(at)), reader.flush()]
         .flatMap(({ toolCalls }) => toolCalls);
       assertEquals(pieces[0].name, "get_weather");
@@ -252,7 +253,7 @@ Deno.test("LFM2: calls are in the text of a template that cannot show them, and 
   assert(text.includes(`I look.\n${called}<|im_end|>`), text);
   const ends = tokens.filter((token) => token === TOKENIZER.tokenId("<|tool_call_end|>"));
   assertEquals(ends.length, 1);
-  const reader = tools!.format.reader(TOOLS);
+  const reader = new ScannedCalls(tools!.format.read, TOOLS);
   const pieces = [...reader.push(called).toolCalls, ...reader.flush().toolCalls];
   assertEquals(pieces.map(({ name }) => name), ["get_weather", "now"]);
   assertEquals(JSON.parse(pieces[0].arguments), value);

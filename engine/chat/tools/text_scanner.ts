@@ -75,6 +75,12 @@ export class TextScanner {
     }
   }
 
+  /** The same behind white space, which is read in any case. */
+  *acceptSpaced(wanted: string): Reading<boolean> {
+    yield* this.space();
+    return yield* this.accept(wanted);
+  }
+
   /** Reads the one of some texts that comes next; none of them is what another begins with. */
   *acceptOneOf(wanted: readonly string[]): Reading<string | undefined> {
     for (const text of wanted) if (yield* this.accept(text)) return text;

@@ -91,25 +91,19 @@ export function findToolAbilities(trial: Trial, say: (text: string) => unknown):
   const calls = long ?? known(SHORT_ID);
   const shortIds = long === undefined && calls !== undefined;
   const id = shortIds ? SHORT_ID : LONG_ID;
-  const one = call(id, calls === "text" ? "{}" : {});
-  const other = call(
-    id.replace(/.$/, "1"),
-    calls === "text" ? asText : asObject,
-  );
+  const given = (value: object) => calls === "text" ? JSON.stringify(value) : value;
+  const one = call(id, given({}));
+  const other = call(id.replace(/.$/, "1"), given(asObject));
   const before = calls === undefined
     ? [user, { role: "assistant", content: say("y") }]
     : [user, calling(one)];
   const showsResult = (content: unknown, texts: readonly string[]) =>
     trial.shows(texts, [...before, answering(id, content)], named("f"));
-  const sampleOf = (form: "object" | "text"): string | undefined => {
+  const sampleOf = (): string | undefined => {
     const { name, arguments: value } = SAMPLE_CALL;
-    const given = form === "text" ? JSON.stringify(value) : value;
     const asked = { role: "user", content: say(SAMPLE_ASKED) };
-    const text = shown([
-      asked,
-      calling(call(id, given, name)),
-      answering(id, say("r"), name),
-    ], named(name));
+    const messages = [asked, calling(call(id, given(value), name)), answering(id, say("r"), name)];
+    const text = shown(messages, named(name));
     return text?.slice(text.lastIndexOf(SAMPLE_ASKED) + SAMPLE_ASKED.length);
   };
   const cut = `{"key": "${NEEDLE}`;
@@ -118,30 +112,20 @@ export function findToolAbilities(trial: Trial, say: (text: string) => unknown):
     tools,
     needsDescription: tools && !shows([user], named(NEEDLE, false)),
     calls,
-    rawArguments: calls !== undefined && trial.shows([cut], [
-      user,
-      calling(call(id, cut)),
-      answering(id, say("r")),
-    ], named("f")),
+    rawArguments: calls !== undefined &&
+      trial.shows([cut], [user, calling(call(id, cut)), answering(id, say("r"))], named("f")),
     severalCalls: calls !== undefined && shows([user, calling(one, other)], named("f")),
     results: showsResult(say(NEEDLE), [NEEDLE]),
     shortIds,
     id,
-    sample: calls && sampleOf(calls),
+    sample: calls && sampleOf(),
     showsResult,
     exchange(fields, thought) {
       if (calls === undefined) return undefined;
       const thoughts = thought ? { reasoning_content: "t", thinking: "t", reasoning: "t" } : {};
-      const name = SAMPLE_CALL.name;
-      const made = call(id, calls === "text" ? "{}" : {}, name);
-      return {
-        messages: [
-          { ...calling(made), ...thoughts, ...fields },
-          answering(id, say("r"), name),
-        ],
-        tools: named("f"),
-        name,
-      };
+      const { name } = SAMPLE_CALL;
+      const made = { ...calling(call(id, given({}), name)), ...thoughts, ...fields };
+      return { messages: [made, answering(id, say("r"), name)], tools: named("f"), name };
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { Expression } from "../../grammar/mod.ts";
 import type { Tokenizer } from "../../tokenizer/mod.ts";
-import type { Tool } from "../conversation.ts";
-import type { ToolCallPiece } from "./call_piece.ts";
+import type { Tool, ToolChoice } from "../conversation.ts";
+import type { CallReading } from "./scanned_calls.ts";
 
 /** How a model writes calls of tools. One file a format; `formats.ts` has them all. */
 export interface ToolFormat {
@@ -14,7 +14,7 @@ export interface ToolFormat {
   readonly needsTokens?: boolean;
   /**
    * All from an opener to the end of the answer: one call, or several where `parallel`. What it allows is what
-   * the {@link reader} reads.
+   * {@link read} reads.
    *
    * @param tools The tools that may be called, at least one.
    */
@@ -33,7 +33,7 @@ export interface ToolFormat {
     readonly reasoningEnd: string;
   };
   /** Reads what comes from an opener on, the opener included. */
-  reader(tools: readonly Tool[]): ToolCallReader;
+  readonly read: CallReading;
   /**
    * Calls as the model writes them, for templates that show a message's text and not its calls. Default: as the
    * generic format has them.
@@ -53,6 +53,8 @@ export interface WrittenCall {
 export interface ToolGrammarWriter {
   /** A text as it is; texts of control tokens in it are the tokens. */
   literal(text: string): Expression;
+  /** One after the other; texts are as they are. */
+  sequence(...parts: readonly (Expression | string)[]): Expression;
   /**
    * JSON that a schema accepts.
    *
@@ -77,17 +79,12 @@ export interface ToolGrammarWriter {
   rule(name: string, expression: Expression): Expression;
 }
 
-/** What is certain of an answer's calls. */
-export interface ToolCallOutput {
-  /** Text that turned out to be no call. */
-  readonly text: string;
-  readonly toolCalls: readonly ToolCallPiece[];
-}
-
-/** Reads the calls of one answer as their text comes: control tokens by their texts. */
-export interface ToolCallReader {
-  /** What is certain now. The arguments' JSON comes as it is written, in pieces. */
-  push(text: string): ToolCallOutput;
-  /** What was held back: the answer is over, perhaps within a call. */
-  flush(): ToolCallOutput;
+/** Which tools an answer may call, and how the model writes that. */
+export interface ToolUse {
+  readonly format: ToolFormat;
+  /** At least one. */
+  readonly tools: readonly Tool[];
+  readonly choice: Exclude<ToolChoice, "none">;
+  /** Whether an answer may call several. */
+  readonly parallel: boolean;
 }

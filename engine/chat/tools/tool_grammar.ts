@@ -16,8 +16,7 @@ import type { Tool } from "../conversation.ts";
 import { argumentsSchema } from "./arguments_schema.ts";
 import { ControlTexts } from "./control_texts.ts";
 import { heldTools, naming, parametersOf } from "./held_tools.ts";
-import type { ToolGrammarWriter } from "./tool_format.ts";
-import type { ToolUse } from "./tool_use.ts";
+import type { ToolGrammarWriter, ToolUse } from "./tool_format.ts";
 
 /**
  * What an answer must be like that may call tools: free text up to the first call, or what `content` demands instead of
@@ -91,6 +90,10 @@ class GrammarWriter implements ToolGrammarWriter {
           : { kind: "literal", text: piece }
       ),
     );
+  }
+
+  sequence(...parts: readonly (Expression | string)[]): Expression {
+    return sequenceOf(parts.map((part) => typeof part === "string" ? this.literal(part) : part));
   }
 
   json(schema: unknown, name: string): Expression {

@@ -4,8 +4,8 @@ import type { Tokenizer } from "../../tokenizer/mod.ts";
 import type { OutputFormat, OutputPiece, OutputReader } from "../reasoning.ts";
 import type { ToolCallPiece } from "./call_piece.ts";
 import { OpenerSearch } from "./opener_search.ts";
-import type { ToolCallOutput, ToolCallReader } from "./tool_format.ts";
-import type { ToolUse } from "./tool_use.ts";
+import { ScannedCalls, type ToolCallOutput } from "./scanned_calls.ts";
+import type { ToolUse } from "./tool_format.ts";
 
 /** An output's format that separates calls of tools from content. */
 export class ToolOutput implements OutputFormat {
@@ -33,7 +33,7 @@ export class ToolOutput implements OutputFormat {
 class ToolOutputReader implements OutputReader {
   private readonly search: OpenerSearch;
   /** Once a call has started: what comes is calls to the end. */
-  private calls?: ToolCallReader;
+  private calls?: ScannedCalls;
 
   constructor(
     private readonly inner: OutputReader,
@@ -77,7 +77,7 @@ class ToolOutputReader implements OutputReader {
   private pushWhole(token: number, text: string, isControl: boolean): OutputPiece {
     const { opened } = this.search.push(text + (isControl ? this.search.mark(token) : ""));
     if (opened === undefined) return this.inner.push(token, text);
-    this.calls = this.use.format.reader(this.use.tools);
+    this.calls = new ScannedCalls(this.use.format.read, this.use.tools);
     return this.called(this.calls.push(opened));
   }
 
@@ -103,7 +103,7 @@ class ToolOutputReader implements OutputReader {
   private look(content: string, reasoning: string): OutputPiece {
     const { text, opened } = this.search.push(content);
     if (opened === undefined) return { reasoning, text };
-    const calls = this.calls = this.use.format.reader(this.use.tools);
+    const calls = this.calls = new ScannedCalls(this.use.format.read, this.use.tools);
     const { text: more, toolCalls } = this.called(calls.push(opened));
     return { reasoning, text: text + more, toolCalls };
   }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { textOf } from "../conversation.ts";
+import { isSystem, textOf } from "../conversation.ts";
 import type { RenderCall, RenderMessage } from "../render_job.ts";
 import type { ShownTool } from "./shown_tool.ts";
 import type { ToolAbilities } from "./tool_abilities.ts";
@@ -25,15 +25,12 @@ export function asText(abilities: ToolAbilities, all: boolean): AsText {
   };
 }
 
-/** Calls as text. */
-type CallWriter = (calls: readonly RenderCall[]) => string;
-
 /** Messages with texts instead of what a template cannot show. */
 export function withToolTexts(
   messages: readonly RenderMessage[],
   tools: readonly ShownTool[] | undefined,
   { tools: listed, calls, results }: AsText,
-  write: CallWriter = genericCalls,
+  write = genericCalls,
 ): readonly RenderMessage[] {
   let said = messages;
   if (calls) said = said.map((message) => withCalls(message, write));
@@ -41,7 +38,7 @@ export function withToolTexts(
   return listed && tools !== undefined ? withTools(said, tools) : said;
 }
 
-function withCalls(message: RenderMessage, write: CallWriter): RenderMessage {
+function withCalls(message: RenderMessage, write: typeof genericCalls): RenderMessage {
   const { toolCalls, ...rest } = message;
   if (toolCalls === undefined || toolCalls.length === 0) return rest;
   const said = textOf(message.content);
@@ -49,13 +46,9 @@ function withCalls(message: RenderMessage, write: CallWriter): RenderMessage {
 }
 
 function genericCalls(calls: readonly RenderCall[]): string {
-  return calls.map(callText).join("\n");
-}
-
-function callText({ name, arguments: text }: RenderCall): string {
-  return `<tool_call>\n{"name": "${name}", "arguments": ${
-    text === "" ? "{}" : text
-  }}\n</tool_call>`;
+  return calls.map(({ name, arguments: text }) =>
+    `<tool_call>\n{"name": "${name}", "arguments": ${text || "{}"}}\n</tool_call>`
+  ).join("\n");
 }
 
 /** What came of a call, as a text that says so. */
@@ -85,7 +78,7 @@ function withTools(
   tools: readonly ShownTool[],
 ): readonly RenderMessage[] {
   const text = toolsText(tools);
-  const first = messages.findIndex(({ role }) => role === "system" || role === "developer");
+  const first = messages.findIndex(isSystem);
   if (first < 0) return [{ role: "system", content: text }, ...messages];
   const message = messages[first];
   const said = [textOf(message.content), text].filter(Boolean).join("\n\n");

@@ -3,9 +3,10 @@
  *
  * @module
  */
-import { type Expression, sequenceOf } from "../../grammar/mod.ts";
+import type { Expression } from "../../grammar/mod.ts";
 import { M40Error } from "../../errors.ts";
 import type { Tool } from "../conversation.ts";
+import { optional } from "./json_calls.ts";
 import { escapeJson, readJson } from "./json_reading.ts";
 import { isText, type Parameter, parametersOf, standalone, textGrammar } from "./parameters.ts";
 import type { CallOutput } from "./scanned_calls.ts";
@@ -34,14 +35,14 @@ export function writtenParameters(
   tags: ParameterTags,
   writer: ToolGrammarWriter,
 ): Expression {
-  return sequenceOf(
-    parametersOf(tool).filter((one) => canBeNamed(tool, one, tags)).map((parameter): Expression => {
-      const item = sequenceOf([
-        writer.literal(`${tags.open}${parameter.name}${tags.middle}`),
+  return writer.sequence(
+    ...parametersOf(tool).filter((one) => canBeNamed(tool, one, tags)).map((parameter) => {
+      const item = writer.sequence(
+        `${tags.open}${parameter.name}${tags.middle}`,
         valueOf(tool, parameter, tags, writer),
-        writer.literal(tags.close + tags.behind),
-      ]);
-      return parameter.required ? item : { kind: "repeat", item, least: 0, most: 1 };
+        tags.close + tags.behind,
+      );
+      return parameter.required ? item : optional(item);
     }),
   );
 }
@@ -99,7 +100,7 @@ export class ParameterReader {
     this.some = true;
     // A model that was not held to the tools may write others; what they are is not known.
     if (this.known.has(name) && !this.plain.has(name)) {
-      if (!(yield* readJson(input, (text) => output.write(text)))) return false;
+      if (!(yield* readJson(input, output.write))) return false;
       yield* input.space();
       return yield* input.accept(close.trimStart());
     }
