@@ -102,11 +102,7 @@ export class ChatFormat {
    * that takes more than a rendering may; "context_length_exceeded" for one that is far too long,
    * "cancelled" by the signal or by the engine's end.
    */
-  async prompt(
-    request: ChatRequest,
-    signal?: AbortSignal,
-    describe = false,
-  ): Promise<ChatPrompt> {
+  async prompt(request: ChatRequest, signal?: AbortSignal, describe = false): Promise<ChatPrompt> {
     // Long conversations are gone through several times: others have their turn in between.
     if (request.messages.length >= MANY_MESSAGES) await othersTurn();
     const turns = new Turns();

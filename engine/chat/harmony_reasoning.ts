@@ -154,9 +154,7 @@ class HarmonyTrack implements ReasoningTrack<HarmonyPhase>, ContentTrack<Harmony
     return encodeWithin(this.tokenizer, this.ending);
   }
 
-  private partOf(
-    { role = [], channel }: Extract<HarmonyPhase, { in: "header" }>,
-  ): HarmonyBody {
+  private partOf({ role = [], channel }: Extract<HarmonyPhase, { in: "header" }>): HarmonyBody {
     if (this.isTo(role) || channel !== undefined && this.isTo(channel)) return "call";
     // A message without a channel is an answer.
     if (channel === undefined) return "content";

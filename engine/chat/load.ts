@@ -40,9 +40,7 @@ export function loadChat(
   return new ChatFormat(tokenizer, templates, contextTokens, { system, messages });
 }
 
-function chosen(
-  given: string | TemplateFile,
-): Pick<ChatTemplates, "template" | "source" | "file"> {
+function chosen(given: string | TemplateFile): Pick<ChatTemplates, "template" | "source" | "file"> {
   const text = typeof given === "string" ? given : given.last;
   const builtIn = BUILT_IN_TEMPLATES.get(text);
   if (builtIn !== undefined) return { template: builtIn, source: text };

@@ -248,11 +248,7 @@ function inTurn(messages: readonly RenderMessage[], order: OrderAbilities): Rend
 function joined(one: RenderMessage, other: RenderMessage): RenderMessage {
   const reasoning = [one.reasoning, other.reasoning].filter(Boolean).join("\n\n");
   const texts = [one, other].map(({ content }) => textOf(content)).filter((text) => text !== "");
-  return {
-    ...one,
-    content: texts.join("\n\n"),
-    ...(reasoning === "" ? {} : { reasoning }),
-  };
+  return { ...one, content: texts.join("\n\n"), ...(reasoning === "" ? {} : { reasoning }) };
 }
 
 /** Whether an assistant neither says anything in a message nor calls a tool. */

@@ -119,10 +119,7 @@ function renderParsed(
     ? tools.map(described)
     : tools;
   const effort = job.effort === undefined ? {} : effortVariables(job.effort, abilities);
-  const write = (
-    original: readonly RenderMessage[],
-    { abilities, callsAsText }: Way,
-  ): string => {
+  const write = (original: readonly RenderMessage[], { abilities, callsAsText }: Way): string => {
     // What is done around a rendering is in proportion to the conversation.
     if (job.size !== undefined) budget?.scan(WORK_AROUND * job.size);
     const said = texts === undefined ? original : withToolTexts(

@@ -225,11 +225,7 @@ function saidTexts(messages: readonly RenderMessage[], marks: Marks): SaidText[]
  *
  * @param budget What the search counts in, where counts bound it.
  */
-function lostTexts(
-  texts: readonly SaidText[],
-  prompt: string,
-  budget?: Budget,
-): SaidText[] {
+function lostTexts(texts: readonly SaidText[], prompt: string, budget?: Budget): SaidText[] {
   let lost = texts;
   let rest = prompt;
   for (let pass = 0; pass < MOST_PASSES && lost.length > 0; pass++) {

@@ -64,11 +64,7 @@ export function parseJson(text: string): unknown {
  * @param bearable Where the value may be that of `JSON.parse` although it loses something; absent: nowhere.
  * @throws {SyntaxError} as {@link parseJson}; {@link JsonTooMuch}, before the text is read.
  */
-export function parseWhole(
-  text: string,
-  limits?: JsonLimits,
-  bearable?: BearableLoss,
-): ParsedJson {
+export function parseWhole(text: string, limits?: JsonLimits, bearable?: BearableLoss): ParsedJson {
   if (isSurelyPlain(text, limits)) return { value: JSON.parse(text), isPlain: true };
   const parts = parsing(text, Infinity, limits, bearable);
   for (;;) {

@@ -84,10 +84,7 @@ export class SideThread {
     if (content?.kind === "made") return undefined;
     if (format !== GENERIC && !TOOL_FORMATS.includes(format)) return undefined;
     const use: PostedTools = { format: format.name, tools, choice, parallel, content };
-    return this.runIfWanted(
-      { kind: "tools", use: JSON.stringify(use), spaced } as const,
-      unwanted,
-    );
+    return this.runIfWanted({ kind: "tools", use: JSON.stringify(use), spaced } as const, unwanted);
   }
 
   /**
@@ -110,10 +107,7 @@ export class SideThread {
     });
   }
 
-  private runIfWanted<J extends Job>(
-    job: J,
-    unwanted?: AbortSignal,
-  ): Promise<Results[J["kind"]]> {
+  private runIfWanted<J extends Job>(job: J, unwanted?: AbortSignal): Promise<Results[J["kind"]]> {
     const one = this.queue(job);
     return until(one.promise, unwanted, () => {
       if (this.drop(one)) one.reject(abortError());

@@ -257,11 +257,7 @@ function numberAttribute(rendering: Rendering, number: Value, name: string): Val
 }
 
 /** `a[start:stop:step]`. */
-export function slice(
-  rendering: Rendering,
-  object: Value,
-  given: readonly Value[],
-): Value {
+export function slice(rendering: Rendering, object: Value, given: readonly Value[]): Value {
   const [start, stop, step = 1] = given.map((value) => {
     if (value === null) return undefined;
     if (isInteger(value) || typeof value === "boolean") return integer(value, 0, "a slice");

@@ -157,18 +157,19 @@ export class Budget {
 
   /** Counts a list of that many elements, before it is made. */
   list(length: number): void {
-    if (!(length <= this.limits.listLength)) {
-      throw new TemplateLimitError(`made a list of more than ${this.limits.listLength} elements`);
-    }
-    this.use(length * ELEMENT);
+    this.lengthen(length, length);
   }
 
   /** Counts one more element of a list, which has that many then. */
   element(length: number): void {
-    if (length > this.limits.listLength) {
+    this.lengthen(length, 1);
+  }
+
+  private lengthen(length: number, by: number): void {
+    if (!(length <= this.limits.listLength)) {
       throw new TemplateLimitError(`made a list of more than ${this.limits.listLength} elements`);
     }
-    this.use(ELEMENT);
+    this.use(by * ELEMENT);
   }
 
   private use(characters: number): void {

@@ -4,7 +4,7 @@ import { applyFilter } from "./filters.ts";
 import { iterate } from "./iterate.ts";
 import type { CallArguments, Expression } from "./nodes.ts";
 import { signed } from "./numbers.ts";
-import { hashOf, holds, operate } from "./operators.ts";
+import { COMPARISONS, hashOf, operate } from "./operators.ts";
 import type { Rendering } from "./rendering.ts";
 import type { Scope } from "./scope.ts";
 import { passes } from "./tests.ts";
@@ -123,7 +123,7 @@ export class Evaluator {
     let left = this.evaluate(node.first, scope);
     for (const [operator, operand] of node.others) {
       const right = this.evaluate(operand, scope);
-      if (!holds(this.rendering, operator, left, right)) return false;
+      if (!COMPARISONS[operator](this.rendering, left, right)) return false;
       left = right;
     }
     return true;

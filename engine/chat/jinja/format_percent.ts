@@ -3,6 +3,7 @@ import { escapeValue } from "./escape.ts";
 import { floatDigits, integerDigits } from "./format_number.ts";
 import { floatOf, integerOf, isNumber, truncated } from "./numbers.ts";
 import type { Rendering } from "./rendering.ts";
+import { escapeOf } from "./string_literal.ts";
 import {
   Dict,
   Float,
@@ -136,11 +137,7 @@ function write(rendering: Rendering, value: Value, specifier: Specifier, isSafe:
 /** What is beyond ASCII as escapes, as Python's `ascii` writes it. */
 export function asciiRepr(text: string): string {
   // deno-lint-ignore no-control-regex
-  return text.replace(/[^\x00-\x7f]/gu, (character) => {
-    const digits = character.codePointAt(0)!.toString(16);
-    if (digits.length <= 2) return "\\x" + digits;
-    return digits.length <= 4 ? "\\u" + digits.padStart(4, "0") : "\\U" + digits.padStart(8, "0");
-  });
+  return text.replace(/[^\x00-\x7f]/gu, escapeOf);
 }
 
 function pad(text: string, flags: string, width: number, sign: string): string {

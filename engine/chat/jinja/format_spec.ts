@@ -1,6 +1,6 @@
 import { typeError, Unsupported, valueError } from "./errors.ts";
 import { floatDigits, grouped, integerDigits } from "./format_number.ts";
-import { floatOf, integerOf, isNumber } from "./numbers.ts";
+import { floatOf, integerOf, isNumber, type NumberValue } from "./numbers.ts";
 import type { Rendering } from "./rendering.ts";
 import { Float, isString, textOf, typeName, type Value } from "./values.ts";
 import { display } from "./write.ts";
@@ -64,11 +64,7 @@ function aligned(text: string, length: number, align: string, fill: string, widt
   return fill.repeat(before) + text + fill.repeat(missing - before);
 }
 
-function formatNumber(
-  rendering: Rendering,
-  value: Exclude<Parameters<typeof floatOf>[0], never>,
-  spec: Spec,
-): string {
+function formatNumber(rendering: Rendering, value: NumberValue, spec: Spec): string {
   const { kind, alternate, precision } = spec;
   // True and false are written by name where no other part asks for a number.
   const isFloat = value instanceof Float || "eEfFgG%".includes(kind || "~");
@@ -98,13 +94,8 @@ function formatNumber(
 function formatCharacter(code: bigint, { sign, grouping, align, fill, width }: Spec): string {
   if (sign !== "" || grouping !== "") throw valueError("a character takes no sign or separator");
   if (code < 0n || code > 0x10ffffn) throw valueError(`${code} is no character`);
-  return aligned(
-    String.fromCodePoint(Number(code)),
-    1,
-    align === "=" ? "<" : align ?? "<",
-    fill,
-    width,
-  );
+  const character = String.fromCodePoint(Number(code));
+  return aligned(character, 1, align === "=" ? "<" : align ?? "<", fill, width);
 }
 
 /** Sign, prefix and digits with their separators, in the width that is wanted. */

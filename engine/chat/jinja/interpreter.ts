@@ -124,14 +124,8 @@ export class Interpreter extends Evaluator {
         return this.loop(node, scope, output);
       case "set":
         return this.assign(node.target, this.evaluate(node.value, scope), scope);
-      case "set_block": {
-        const inner = this.scopeOf(node.body, scope);
-        const text = new Output(this.rendering);
-        const end = this.runAll(node.body, inner, text);
-        if (end !== undefined) return end;
-        const value = this.filtered(node.filter, this.rendering.marks.tidy(text.text), inner);
-        return this.assign(node.target, value, scope);
-      }
+      case "set_block":
+        return this.block(node, scope, (value) => this.assign(node.target, value, scope));
       case "macro":
         this.set(scope, node.name!, this.macro(node, scope));
         return;
@@ -143,15 +137,8 @@ export class Interpreter extends Evaluator {
         output.write(joined(this.call(callee, new Args(args.positional, named))));
         return;
       }
-      case "filter_block": {
-        const inner = this.scopeOf(node.body, scope);
-        const text = new Output(this.rendering);
-        const end = this.runAll(node.body, inner, text);
-        if (end !== undefined) return end;
-        const value = this.filtered(node.filter, this.rendering.marks.tidy(text.text), inner);
-        output.write(joined(value));
-        return;
-      }
+      case "filter_block":
+        return this.block(node, scope, (value) => output.write(joined(value)));
       case "with": {
         const inner = this.scopeOf(node.body, scope);
         const values = node.values.map((one) => this.evaluate(one, scope));
@@ -169,6 +156,19 @@ export class Interpreter extends Evaluator {
         return;
     }
     return node.kind;
+  }
+
+  /** Takes the text of a block, filtered, where nothing in it ends the loop around it. */
+  private block(
+    { body, filter }: Extract<Statement, { kind: "set_block" | "filter_block" }>,
+    scope: Scope,
+    take: (value: Value) => void,
+  ): End {
+    const inner = this.scopeOf(body, scope);
+    const text = new Output(this.rendering);
+    const end = this.runAll(body, inner, text);
+    if (end === undefined) take(this.filtered(filter, this.rendering.marks.tidy(text.text), inner));
+    return end;
   }
 
   private filtered(node: FilterNode | undefined, value: Value, scope: Scope): Value {

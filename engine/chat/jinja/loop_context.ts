@@ -53,35 +53,24 @@ export class LoopContext extends Attributed {
     return this.known = rest.length + this.index + 1 + ahead;
   }
 
+  private static readonly ATTRIBUTES: ReadonlyMap<string, (loop: LoopContext) => Value> = new Map([
+    ["index", (loop) => loop.index + 1],
+    ["index0", (loop) => loop.index],
+    ["revindex", (loop) => loop.length - loop.index],
+    ["revindex0", (loop) => loop.length - loop.index - 1],
+    ["length", (loop) => loop.length],
+    ["depth", (loop) => loop.depth + 1],
+    ["depth0", (loop) => loop.depth],
+    ["first", (loop) => loop.index === 0],
+    ["last", (loop) => loop.peek() === undefined],
+    ["previtem", (loop) => loop.index === 0 ? none("previous") : loop.before!],
+    ["nextitem", (loop) => loop.peek() === undefined ? none("next") : loop.after!],
+    ["cycle", (loop) => new Func("cycle", (args) => loop.cycle(args))],
+    ["changed", (loop) => new Func("changed", (args) => loop.hasChanged(args))],
+  ] as [string, (loop: LoopContext) => Value][]);
+
   attribute(name: string): Value | undefined {
-    switch (name) {
-      case "index":
-        return this.index + 1;
-      case "index0":
-        return this.index;
-      case "revindex":
-        return this.length - this.index;
-      case "revindex0":
-        return this.length - this.index - 1;
-      case "length":
-        return this.length;
-      case "depth":
-        return this.depth + 1;
-      case "depth0":
-        return this.depth;
-      case "first":
-        return this.index === 0;
-      case "last":
-        return this.peek() === undefined;
-      case "previtem":
-        return this.index === 0 ? none("previous") : this.before;
-      case "nextitem":
-        return this.peek() === undefined ? none("next") : this.after;
-      case "cycle":
-        return new Func(name, (args) => this.cycle(args));
-      case "changed":
-        return new Func(name, (args) => this.hasChanged(args));
-    }
+    return LoopContext.ATTRIBUTES.get(name)?.(this);
   }
 
   private cycle({ positional }: Args): Value {

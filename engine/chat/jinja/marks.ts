@@ -11,28 +11,8 @@ import { firstPlace } from "./text_search.ts";
 
 /** White space as Python's `str.strip` and `str.split` have it. */
 const SPACES = new Set(
-  [
-    9,
-    10,
-    11,
-    12,
-    13,
-    28,
-    29,
-    30,
-    31,
-    32,
-    0x85,
-    0xa0,
-    0x1680,
-    0x2028,
-    0x2029,
-    0x202f,
-    0x205f,
-    0x3000,
-  ]
-    .concat(Array.from({ length: 11 }, (_, i) => 0x2000 + i))
-    .map((code) => String.fromCharCode(code)),
+  "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008" +
+    "\u2009\u200a\u2028\u2029\u202f\u205f\u3000",
 );
 
 /** Whether Python takes a character as white space. */

@@ -70,34 +70,24 @@ function checkBits(bits: number): void {
  * @throws {TemplateError} Where Python would.
  */
 export function calculate(operator: string, a: NumberValue, b: NumberValue): Value {
-  if (a instanceof Float || b instanceof Float) {
-    return new Float(calculateFloats(operator, floatOf(a), floatOf(b)));
+  const ofFloats = a instanceof Float || b instanceof Float;
+  const [x, y] = ofFloats ? [floatOf(a), floatOf(b)] : [integerOf(a), integerOf(b)];
+  if (Number(y) === 0 && ["/", "//", "%"].includes(operator)) {
+    throw new TemplateError("other", "division by zero");
   }
-  return calculateIntegers(operator, integerOf(a), integerOf(b));
+  if (ofFloats) return new Float(FLOAT_OPERATIONS[operator](x as number, y as number));
+  return calculateIntegers(operator, x, y);
 }
 
-function divisionByZero(): TemplateError {
-  return new TemplateError("other", "division by zero");
-}
-
-function calculateFloats(operator: string, x: number, y: number): number {
-  if (y === 0 && ["/", "//", "%"].includes(operator)) throw divisionByZero();
-  switch (operator) {
-    case "+":
-      return x + y;
-    case "-":
-      return x - y;
-    case "*":
-      return x * y;
-    case "/":
-      return x / y;
-    case "//":
-      return divideFloats(x, y)[0];
-    case "%":
-      return divideFloats(x, y)[1];
-  }
-  return power(x, y);
-}
+const FLOAT_OPERATIONS: Readonly<Record<string, (x: number, y: number) => number>> = {
+  "+": (x, y) => x + y,
+  "-": (x, y) => x - y,
+  "*": (x, y) => x * y,
+  "/": (x, y) => x / y,
+  "//": (x, y) => divideFloats(x, y)[0],
+  "%": (x, y) => divideFloats(x, y)[1],
+  "**": power,
+};
 
 /** The floored quotient and what is left, which has the divisor's sign, as Python finds them. */
 function divideFloats(x: number, y: number): [number, number] {
@@ -129,9 +119,6 @@ function power(x: number, y: number): number {
 }
 
 function calculateIntegers(operator: string, x: number | bigint, y: number | bigint): Value {
-  if ((operator === "/" || operator === "//" || operator === "%") && Number(y) === 0) {
-    throw divisionByZero();
-  }
   const small = typeof x === "number" && typeof y === "number";
   switch (operator) {
     case "+":

@@ -174,26 +174,19 @@ export function contains(rendering: Rendering, container: Value, item: Value): b
   return false;
 }
 
-/** A comparison by its operator. */
-export function holds(rendering: Rendering, operator: string, a: Value, b: Value): boolean {
-  switch (operator) {
-    case "==":
-      return areEqual(rendering, a, b);
-    case "!=":
-      return !areEqual(rendering, a, b);
-    case "in":
-      return contains(rendering, b, a);
-    case "not in":
-      return !contains(rendering, b, a);
-    case "<":
-      return compare(rendering, a, b) < 0;
-    case "<=":
-      return compare(rendering, a, b) <= 0;
-    case ">":
-      return compare(rendering, a, b) > 0;
-  }
-  return compare(rendering, a, b) >= 0;
-}
+/** Comparisons by their operators. */
+export const COMPARISONS: Readonly<
+  Record<string, (rendering: Rendering, a: Value, b: Value) => boolean>
+> = {
+  "==": areEqual,
+  "!=": (rendering, a, b) => !areEqual(rendering, a, b),
+  "in": (rendering, a, b) => contains(rendering, b, a),
+  "not in": (rendering, a, b) => !contains(rendering, b, a),
+  "<": (rendering, a, b) => compare(rendering, a, b) < 0,
+  "<=": (rendering, a, b) => compare(rendering, a, b) <= 0,
+  ">": (rendering, a, b) => compare(rendering, a, b) > 0,
+  ">=": (rendering, a, b) => compare(rendering, a, b) >= 0,
+};
 
 /**
  * An operation of arithmetic, or what stands for one with strings and lists.

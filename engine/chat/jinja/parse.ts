@@ -121,10 +121,7 @@ class Parser extends ExpressionParser {
       case "block":
         return [this.block()];
       case "generation":
-        return [{
-          kind: "scope",
-          body: this.outsideOfLoops(() => this.bodyUpTo("endgeneration")),
-        }];
+        return [{ kind: "scope", body: this.outsideOfLoops(() => this.bodyUpTo("endgeneration")) }];
       case "print":
         return this.print();
       case "break":

@@ -38,10 +38,14 @@ export function unescapeString(text: string, line: number): string {
     const simple = SIMPLE[other];
     if (simple !== undefined) return simple;
     // Jinja writes what is beyond ASCII as an escape first, whose own backslash this one then escapes.
-    const code = other.codePointAt(0)!;
-    if (code < 0x80) return whole;
-    const hex = code.toString(16);
-    if (code < 0x100) return "\\x" + hex.padStart(2, "0");
-    return code < 0x10000 ? "\\u" + hex.padStart(4, "0") : "\\U" + hex.padStart(8, "0");
+    return other.codePointAt(0)! < 0x80 ? whole : escapeOf(other);
   });
+}
+
+/** A character as Python escapes it by its code. */
+export function escapeOf(character: string): string {
+  const code = character.codePointAt(0)!;
+  const digits = code.toString(16);
+  if (code < 0x100) return "\\x" + digits.padStart(2, "0");
+  return code < 0x10000 ? "\\u" + digits.padStart(4, "0") : "\\U" + digits.padStart(8, "0");
 }

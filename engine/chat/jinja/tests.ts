@@ -1,8 +1,8 @@
 import { bind } from "./arguments.ts";
 import { TemplateError, typeError } from "./errors.ts";
-import { FILTER_NAMES, TEST_NAMES } from "./filter_names.ts";
+import { FILTER_NAMES } from "./filter_names.ts";
 import { LOWER, UPPER } from "./letters.ts";
-import { areEqual, contains, hashOf, holds, operate } from "./operators.ts";
+import { areEqual, COMPARISONS, hashOf, operate } from "./operators.ts";
 import { isIterable } from "./iterate.ts";
 import { isNumber } from "./numbers.ts";
 import type { Rendering } from "./rendering.ts";
@@ -34,14 +34,8 @@ function remainder(rendering: Rendering, value: Value, by: Value): Value {
   return operate(rendering, "%", value, by);
 }
 
-const comparing = (operator: string): Test => (rendering, value, other) =>
-  holds(rendering, operator, value, other);
-
 /** Tests without an argument. */
-const PLAIN: ReadonlyMap<string, (rendering: Rendering, value: Value) => boolean> = new Map<
-  string,
-  (rendering: Rendering, value: Value) => boolean
->([
+const PLAIN = new Map<string, (rendering: Rendering, value: Value) => boolean>([
   ["defined", (_, value) => !(value instanceof Undefined)],
   ["undefined", (_, value) => value instanceof Undefined],
   ["none", (_, value) => value === null],
@@ -59,7 +53,7 @@ const PLAIN: ReadonlyMap<string, (rendering: Rendering, value: Value) => boolean
   ["callable", (_, value) => value instanceof Undefined || isCallable(value)],
   ["escaped", (_, value) => value instanceof Markup],
   ["filter", (rendering, value) => FILTER_NAMES.has(hashOf(rendering, value) as string)],
-  ["test", (rendering, value) => TEST_NAMES.has(hashOf(rendering, value) as string)],
+  ["test", (rendering, value) => isTest(hashOf(rendering, value) as string)],
   ["odd", (rendering, value) => areEqual(rendering, remainder(rendering, value, 2), 1)],
   ["even", (rendering, value) => areEqual(rendering, remainder(rendering, value, 2), 0)],
   ["lower", ({ marks }, value) => LOWER.test(marks.plain(shown(value)))],
@@ -86,22 +80,15 @@ const COMPARING: ReadonlyMap<string, Test> = new Map<string, Test>([
   ],
   // Numbers and texts that are equal count as the same, as small ones are in Python.
   ["sameas", (_, value, other) => value === other],
-  ["in", (rendering, value, other) => contains(rendering, other, value)],
-  ["eq", comparing("==")],
-  ["==", comparing("==")],
-  ["equalto", comparing("==")],
-  ["ne", comparing("!=")],
-  ["!=", comparing("!=")],
-  ["gt", comparing(">")],
-  [">", comparing(">")],
-  ["greaterthan", comparing(">")],
-  ["ge", comparing(">=")],
-  [">=", comparing(">=")],
-  ["lt", comparing("<")],
-  ["<", comparing("<")],
-  ["lessthan", comparing("<")],
-  ["le", comparing("<=")],
-  ["<=", comparing("<=")],
+  ["in", COMPARISONS.in],
+  ...Object.entries({
+    "==": ["==", "eq", "equalto"],
+    "!=": ["!=", "ne"],
+    ">": [">", "gt", "greaterthan"],
+    ">=": [">=", "ge"],
+    "<": ["<", "lt", "lessthan"],
+    "<=": ["<=", "le"],
+  }).flatMap(([operator, names]) => names.map((name) => [name, COMPARISONS[operator]] as const)),
 ]);
 
 /** The names of all tests. */

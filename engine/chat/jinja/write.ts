@@ -3,6 +3,7 @@ import { floatText } from "./float_text.ts";
 import { iterate } from "./iterate.ts";
 import { integerText } from "./numbers.ts";
 import { ELEMENT, type Rendering } from "./rendering.ts";
+import { escapeOf } from "./string_literal.ts";
 import {
   Attributed,
   Dict,
@@ -192,14 +193,7 @@ export function reprString(text: string): string {
       if (character === "\\" || character === quote) return "\\" + character;
       if (character === "'" || character === '"') return character;
       const named: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
-      const code = character.codePointAt(0)!;
-      const digits = code.toString(16);
-      const escape = code < 0x100
-        ? "\\x" + digits.padStart(2, "0")
-        : code < 0x10000
-        ? "\\u" + digits.padStart(4, "0")
-        : "\\U" + digits.padStart(8, "0");
-      return named[character] ?? escape;
+      return named[character] ?? escapeOf(character);
     },
   );
   return quote + escaped + quote;

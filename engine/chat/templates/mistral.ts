@@ -150,11 +150,7 @@ export const MISTRAL: Templates = {
   /**
    * Mistral Small 3.2, Devstral, Magistral of 2025: a call is a name, its id and arguments behind tokens of their own.
    */
-  "mistral-v11": withSystem(
-    namedCalls("'[CALL_ID]' + call.id + "),
-    RESULT_OF_CALL,
-    false,
-  ),
+  "mistral-v11": withSystem(namedCalls("'[CALL_ID]' + call.id + "), RESULT_OF_CALL, false),
 
   /** Mistral from the end of 2025 on (Ministral 3, Devstral 2): calls have no ids, and tools stand first. */
   "mistral-v13": withSystem(

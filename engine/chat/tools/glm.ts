@@ -15,11 +15,7 @@ const VALUE_END = "</arg_value>";
  *
  * @param line What stands between the tags.
  */
-function glmFormat(
-  name: string,
-  line: string,
-  matches: (template: string) => boolean,
-): ToolFormat {
+function glmFormat(name: string, line: string, matches: (template: string) => boolean): ToolFormat {
   const tags = { open: KEY, middle: `${KEY_END}${line}${VALUE}`, close: VALUE_END, behind: line };
   return {
     name,

@@ -10,10 +10,7 @@ export function* readJson(input: TextScanner, take: (text: string) => void): Rea
   if (first === '"') return yield* input.run(textStep(), take);
   if (first === "{" || first === "[") return yield* input.run(nestedStep(), take);
   let some = false;
-  yield* input.run(
-    (character) => SCALAR.test(character) ? (some = true, "more") : "behind",
-    take,
-  );
+  yield* input.run((character) => SCALAR.test(character) ? (some = true, "more") : "behind", take);
   return some;
 }
 

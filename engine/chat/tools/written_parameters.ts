@@ -47,11 +47,7 @@ export function writtenParameters(
   );
 }
 
-function canBeNamed(
-  tool: Tool,
-  { name, required }: Parameter,
-  { middle }: ParameterTags,
-): boolean {
+function canBeNamed(tool: Tool, { name, required }: Parameter, { middle }: ParameterTags): boolean {
   const isNamed = `${name}${middle}`.indexOf(middle) === name.length && name.isWellFormed();
   if (isNamed || !required) return isNamed;
   throw new M40Error(
@@ -88,9 +84,7 @@ export class ParameterReader {
   ) {
     const parameters = tool === undefined ? [] : parametersOf(tool);
     this.known = new Set(parameters.map(({ name }) => name));
-    this.plain = new Set(
-      parameters.filter(({ value }) => isText(value)).map(({ name }) => name),
-    );
+    this.plain = new Set(parameters.filter(({ value }) => isText(value)).map(({ name }) => name));
   }
 
   /** Reads a value and the tag behind it; false where one of them is not whole. */
