@@ -2,6 +2,8 @@ import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { M40Error } from "../../engine/errors.ts";
 import { ModelFailing } from "../../engine/manager/failures.ts";
 import { CountedEngines, tick, ticks } from "../fixtures/counted_engines.ts";
+import { ManualTimers } from "../fixtures/manual_timers.ts";
+import { soon } from "../fixtures/server_fixture.ts";
 
 Deno.test("requests that come in turn for two models change them once for many, not once for each", async () => {
   const engines = new CountedEngines(1, 1, false);
@@ -140,40 +142,43 @@ Deno.test("a lost engine that cannot be closed does not hold up the end", async 
   using lease = await manager.acquire("a");
   lease.engine.close = () => new Promise(() => {});
   lease.engine.failed = "hangs";
-  const { promise: late, reject } = Promise.withResolvers<void>();
-  const timer = setTimeout(() => reject(new Error("it is waited for")), 5000);
-  await Promise.race([manager.close(), late]);
-  clearTimeout(timer);
+  await soon("the end", manager.close());
 });
 
 Deno.test("a model stays as long as the last request said, then as the manager has it, and goes when all have been idle", async () => {
+  using time = new ManualTimers();
   const engines = new CountedEngines(1, 1, false);
-  const manager = engines.manager({ keepAliveMs: () => 1e9, idleMs: 300 });
+  const manager = engines.manager({ keepAliveMs: () => 1e9, idleMs: 300, now: () => time.now });
   const reasons: string[] = [];
   manager.observe({ unloaded: (name, reason) => void reasons.push(`${name} ${reason}`) });
+  /** The models in memory when so many milliseconds have passed. */
+  const loadedAfter = async (milliseconds: number) => {
+    time.pass(milliseconds);
+    await ticks(10);
+    return manager.loaded().map(({ name }) => name);
+  };
   (await manager.acquire("a", { keepAliveMs: 0 })).release();
   await manager.unload("a");
   (await manager.acquire("a", { keepAliveMs: 5 })).release();
-  assert(manager.loaded()[0].expiresMs! <= 5);
-  await new Promise((resolve) => setTimeout(resolve, 60));
-  assertEquals(manager.loaded(), []);
+  assertEquals(manager.loaded()[0].expiresMs, 5);
+  assertEquals(await loadedAfter(4), ["a"]);
+  assertEquals(await loadedAfter(1), []);
   (await manager.acquire("a", { keepAliveMs: Infinity })).release();
   assertEquals(manager.loaded()[0].expiresMs, undefined);
   await manager.unload("a");
   (await manager.acquire("b")).release();
-  assert(manager.loaded()[0].expiresMs! > 1e8);
+  assertEquals(manager.loaded()[0].expiresMs, 1e9);
   const used = await manager.acquire("b");
-  await new Promise((resolve) => setTimeout(resolve, 400));
-  assertEquals(manager.loaded().length, 1, "it is used");
+  assertEquals(await loadedAfter(1000), ["b"], "it is used");
   used.release();
   const { loads } = engines;
   for (let i = 0; i < 10; i++) {
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    assertEquals(await loadedAfter(299), ["b"]);
     (await manager.acquire("b")).release();
   }
   assertEquals(engines.loads, loads, "it is used now and then");
-  await new Promise((resolve) => setTimeout(resolve, 400));
-  assertEquals(manager.loaded(), []);
+  assertEquals(await loadedAfter(299), ["b"]);
+  assertEquals(await loadedAfter(1), []);
   assertEquals(reasons, ["a idle", "a idle", "a asked", "b idle"]);
   await manager.close();
 });

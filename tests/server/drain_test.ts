@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Home, startServe, TINY, Watched } from "../fixtures/cli_program.ts";
+import { patiently } from "../fixtures/patience.ts";
 import {
   NO_END,
   openRequest,
@@ -14,7 +15,7 @@ import {
 
 const GET = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/** Two seconds of work: tokens that a slow machine samples in a minute. */
+/** Two seconds of work. */
 const TOKENS = 6000;
 
 /** Starts `m40 serve` with a long context on a free port, and a stream of that many tokens. */
@@ -25,7 +26,12 @@ async function startStream(home: Home, maxTokens: number, args: string[]) {
   const body = { prompt: "hello", max_tokens: maxTokens, ...NO_END, stream: true };
   const stream = await post(url, body);
   assertEquals(stream.status, 200);
-  return { child, output, errors, url, stream };
+  // Where a test fails in the middle, nothing of it stays.
+  const end = async () => {
+    if (await Promise.race([child.status, false]) === false) child.kill("SIGKILL");
+    await Promise.all([child.status, output.rest(), errors, stream.body?.cancel().catch(() => {})]);
+  };
+  return { child, output, errors, url, stream, [Symbol.asyncDispose]: end };
 }
 
 function post(url: string, body: unknown): Promise<Response> {
@@ -41,24 +47,28 @@ async function get(url: string): Promise<[number, { status: string }]> {
   return [response.status, await response.json()];
 }
 
-Deno.test("m40 serve: asked to end, it finishes what runs, says that it drains, takes nothing new, exits with 0", async () => {
+Deno.test("m40 serve: asked to end, it finishes what runs, says that it drains, takes nothing new, exits with 0", () =>
+  patiently(drains));
+
+async function drains(times: number): Promise<void> {
   await using home = await Home.make();
-  const { child, output, errors, url, stream } = await startStream(home, TOKENS, []);
+  await using started = await startStream(home, TOKENS * times, ["--drain", "3600"]);
+  const { child, output, errors, url, stream } = started;
   assertEquals((await get(`${url}/ready`))[0], 200);
   child.kill("SIGTERM");
-  await output.until(/Draining: 1 running and 0 waiting may take 30 s[^\n]*\n/);
+  await output.until(/Draining: 1 running and 0 waiting may take 3600 s[^\n]*\n/);
   const [health, state] = await get(`${url}/health`);
   assertEquals([health, state.status], [200, "draining"]);
   const [ready, why] = await get(`${url}/ready`);
   assertEquals([ready, why.status], [503, "draining"]);
   const refused = await post(url, { prompt: "hello" });
-  assertMatch(refused.headers.get("retry-after")!, /^([1-9]|[12]\d|30)$/);
+  assertMatch(refused.headers.get("retry-after")!, /^[1-9]\d*$/);
   assertEquals((await readError(refused, 503)).code, "draining");
   const events = await readEvents(stream);
   assertEquals(events.at(-1).choices[0].finish_reason, "length");
   assertEquals(await output.rest(), "Closed.\n");
   assertEquals([(await child.status).code, await errors], [0, ""]);
-});
+}
 
 Deno.test("m40 serve --drain: an answer that takes longer is ended with an error, and the exit code is 0", async () => {
   await using home = await Home.make();
@@ -73,11 +83,15 @@ Deno.test("m40 serve --drain: an answer that takes longer is ended with an error
   assertEquals([(await child.status).code, await errors], [0, ""]);
 });
 
-Deno.test("m40 serve: SIGHUP drains as SIGTERM does, come it twice; under nohup it does nothing", async () => {
+Deno.test("m40 serve: SIGHUP drains as SIGTERM does, come it twice; under nohup it does nothing", () =>
+  patiently(hangsUp));
+
+async function hangsUp(times: number): Promise<void> {
   await using home = await Home.make();
-  const { child, output, errors, stream } = await startStream(home, TOKENS, []);
+  await using started = await startStream(home, TOKENS * times, ["--drain", "3600"]);
+  const { child, output, errors, stream } = started;
   child.kill("SIGHUP");
-  await output.until(/Draining: 1 running and 0 waiting may take 30 s[^\n]*\n/);
+  await output.until(/Draining: 1 running and 0 waiting may take 3600 s[^\n]*\n/);
   child.kill("SIGHUP");
   assertEquals((await readEvents(stream)).at(-1).choices[0].finish_reason, "length");
   assertEquals(await output.rest(), "Closed.\n");
@@ -112,13 +126,13 @@ Deno.test("m40 serve: SIGHUP drains as SIGTERM does, come it twice; under nohup 
   }
   ignoring.kill("SIGTERM");
   assertEquals([await said.rest(), (await ignoring.status).code], ["Closed.\n", 0]);
-});
+}
 
 Deno.test("m40 serve: a second SIGTERM ends it at once, whatever runs", async () => {
   await using home = await Home.make();
-  const { child, output, errors, stream } = await startStream(home, 400_000, ["--drain", "3600"]);
+  const { child, output, errors, stream } = await startStream(home, 400_000, []);
   child.kill("SIGTERM");
-  await output.until(/Draining[^\n]*\n/);
+  await output.until(/Draining: 1 running and 0 waiting may take 30 s[^\n]*\n/);
   child.kill("SIGTERM");
   assertEquals((await child.status).code, 128 + 15);
   await stream.text().catch(() => {});

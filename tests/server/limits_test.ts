@@ -1,5 +1,6 @@
 // How long and how much a client may: connections, heads, bodies, and answers that are not read.
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { patiently } from "../fixtures/patience.ts";
 import {
   NO_END,
   RawClient,
@@ -16,39 +17,49 @@ const ENDLESS = { ...SHORT, max_tokens: 60_000 };
 const GET = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /** Sends a text a few bytes at a time until the server ends the connection, and gives what it said. */
-async function drip(port: number, text: string): Promise<string> {
+async function drip(port: number, text: string, pauseMs = 20): Promise<string> {
   using client = await RawClient.connect(port);
   const rest = client.rest();
   let ended = false;
   rest.finally(() => ended = true);
   for (let at = 0; at < text.length && !ended; at += 4) {
     await client.send(text.slice(at, at + 4)).catch(() => ended = true);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
   return await rest;
 }
 
-Deno.test("a head that is not complete in time is answered with 408, a silent connection is closed", async () => {
-  await using server = await startServer({ limits: { headMs: 300 } });
+Deno.test("a head that is not complete in time is answered with 408, a silent connection is closed", () =>
+  patiently(endsHeads));
+
+async function endsHeads(times: number): Promise<void> {
+  await using server = await startServer({ limits: { headMs: 300 * times } });
   using silent = await RawClient.connect(server.port);
   assertEquals(await silent.rest(), "");
   using half = await RawClient.connect(server.port, GET.slice(0, 20));
   assertMatch(await half.rest(), /^HTTP\/1\.1 408 [^]*head[^]*request_timeout/);
   // Bytes that keep coming give no more time.
-  const slow = await drip(server.port, `${GET.slice(0, -2)}X: ${"a".repeat(2000)}\r\n\r\n`);
+  const slow = await drip(
+    server.port,
+    `${GET.slice(0, -2)}X: ${"a".repeat(2000)}\r\n\r\n`,
+    20 * times,
+  );
   assertMatch(slow, /^HTTP\/1\.1 408 [^]*head[^]*request_timeout/);
   // The time of a further request begins with it.
   using kept = await RawClient.connect(server.port, GET);
   await kept.until(/"status":"ok"/);
-  await new Promise((resolve) => setTimeout(resolve, 600));
+  await new Promise((resolve) => setTimeout(resolve, 600 * times));
   await kept.send(GET);
   await kept.until(/"status":"ok"[^]*"status":"ok"/);
   await kept.send("\r\n" + GET.slice(0, 10));
   assertMatch(await kept.rest(), /HTTP\/1\.1 408 [^]*request_timeout/);
-});
+}
 
-Deno.test("a body that does not come, or too slowly, is answered with 408; one that comes is waited for", async () => {
-  const limits = { bodyMs: 300, bodyBytesPerSecond: 1e9 };
+Deno.test("a body that does not come, or too slowly, is answered with 408; one that comes is waited for", () =>
+  patiently(endsBodies));
+
+async function endsBodies(times: number): Promise<void> {
+  const limits = { bodyMs: 300 * times, bodyBytesPerSecond: 1e9 };
   await using server = await startServer({ limits });
   const request = rawPost("/v1/generate", { ...SHORT, user: "x".repeat(2000) });
   const head = request.slice(0, request.indexOf("{"));
@@ -57,14 +68,19 @@ Deno.test("a body that does not come, or too slowly, is answered with 408; one t
     using client = await RawClient.connect(server.port, text);
     assertMatch(await client.rest(), /^HTTP\/1\.1 408 [^]*body[^]*request_timeout/);
   }
-  assertMatch(await drip(server.port, request), /^HTTP\/1\.1 408 [^]*body[^]*request_timeout/);
+  assertMatch(
+    await drip(server.port, request, 20 * times),
+    /^HTTP\/1\.1 408 [^]*body[^]*request_timeout/,
+  );
 
-  await using patient = await startServer({ limits: { bodyMs: 600, bodyBytesPerSecond: 1 } });
+  await using patient = await startServer({
+    limits: { bodyMs: 600 * times, bodyBytesPerSecond: 1 },
+  });
   // It takes longer than a body may that has no bytes.
   const slow = { ...SHORT, user: "x".repeat(150) };
   const post = rawPost("/v1/generate", slow, "Connection: close\r\n");
-  assertMatch(await drip(patient.port, post), /^HTTP\/1\.1 200 /);
-});
+  assertMatch(await drip(patient.port, post, 20 * times), /^HTTP\/1\.1 200 /);
+}
 
 Deno.test("a connection that is not used again is closed", async () => {
   await using server = await startServer({ limits: { keepAliveMs: 200 } });

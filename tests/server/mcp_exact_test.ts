@@ -25,7 +25,7 @@ Deno.test("MCP: schemas and data over HTTP keep them too, as JSON, as events, an
   await using server = serveHttp();
   for (const [path, type] of [["json", "http"], ["events", "http"], ["sse", "sse"]]) {
     await using mcp = await open({
-      exact: { type, url: `http://127.0.0.1:${server.addr.port}/${path}` },
+      exact: { type, url: `http://127.0.0.1:${server.port}/${path}` },
     });
     await assertExact(mcp, path);
   }
@@ -33,7 +33,7 @@ Deno.test("MCP: schemas and data over HTTP keep them too, as JSON, as events, an
 
 Deno.test("MCP: the page gets the schemas and data as the server wrote them", async () => {
   await using other = serveHttp();
-  const url = `http://127.0.0.1:${other.addr.port}/json`;
+  const url = `http://127.0.0.1:${other.port}/json`;
   await using mcp = await open({ exact: { type: "http", url } });
   await using server = await startServer({ app: { mcp: Promise.resolve(mcp) } });
   const listed = await (await fetch(`${server.url}/m40/mcp/tools`)).text();

@@ -1,6 +1,7 @@
 // Clients that read slowly, bodies that come slowly, and a server that stands still: which clients suffer, and which do
 // not.
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { patiently } from "../fixtures/patience.ts";
 import {
   NO_END,
   RawClient,
@@ -73,32 +74,35 @@ Deno.test("refused clients that do not read do not block other refusals", async 
   for (const client of refused) client.close();
 });
 
-/** Reads answers all the time, an answer in 60 ms at most; returns how many started before the end. */
-async function readSlowly(client: RawClient): Promise<number> {
+/** Reads answers all the time, each after a pause at most; returns how many started before the end. */
+async function readSlowly(client: RawClient, pauseMs: number): Promise<number> {
   let started = 0;
   try {
     for (;;) {
       await client.until(/HTTP\/1\.1 200/);
       started += client.text.split("HTTP/1.1 200").length - 1;
       client.text = client.text.slice(-11);
-      await new Promise((resolve) => setTimeout(resolve, 60));
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   } catch {
     return started;
   }
 }
 
-Deno.test("an answer that is read too slowly ends, one that is read fast enough does not", async () => {
+Deno.test("an answer that is read too slowly ends, one that is read fast enough does not", () =>
+  patiently(servesByRate));
+
+async function servesByRate(times: number): Promise<void> {
   // Reading goes on all the time, and takes several times as long as the server waits in any case: only the rate shows
   // it.
   const asked = DOCS.repeat(79) + DOCS.replace("\r\n", "\r\nConnection: close\r\n");
   for (const [writeBytesPerSecond, served] of [[1e12, false], [1, true]] as const) {
-    const limits = { writeMs: 600, writeBytesPerSecond };
+    const limits = { writeMs: 600 * times, writeBytesPerSecond };
     await using server = await startServer({ app: KEY, limits });
     using client = await RawClient.connect(server.port, asked);
-    assertEquals(await readSlowly(client) === 80, served, `${writeBytesPerSecond}`);
+    assertEquals(await readSlowly(client, 60 * times) === 80, served, `${writeBytesPerSecond}`);
   }
-});
+}
 
 /** A body that is not complete. */
 function part(path: string, bytes: number): string {
@@ -146,8 +150,11 @@ function standStill(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }
 
-Deno.test("what comes while the server stands still is in time", async () => {
-  const limits = { headMs: 600, bodyMs: 600, bodyBytesPerSecond: 1e9, keepAliveMs: 600 };
+Deno.test("what comes while the server stands still is in time", () => patiently(standsStill));
+
+async function standsStill(times: number): Promise<void> {
+  const ms = 600 * times;
+  const limits = { headMs: ms, bodyMs: ms, bodyBytesPerSecond: 1e9, keepAliveMs: ms };
   await using server = await startServer({ limits });
   const post = rawPost("/v1/completions", SHORT);
   for (let round = 0; round < 3; round++) {
@@ -162,7 +169,7 @@ Deno.test("what comes while the server stands still is in time", async () => {
       body.send(post.slice(-5)),
       kept.send(GET),
     ];
-    standStill(1500);
+    standStill(2.5 * ms);
     await Promise.all(sent);
     await fresh.until(/^HTTP\/1\.1 200 [^]*"status":"ok"/);
     await head.until(/^HTTP\/1\.1 200 [^]*"status":"ok"/);
@@ -172,4 +179,4 @@ Deno.test("what comes while the server stands still is in time", async () => {
   // Time that the server has for its clients counts.
   using late = await RawClient.connect(server.port, GET.slice(0, 20));
   assertMatch(await late.rest(), /^HTTP\/1\.1 408 /);
-});
+}

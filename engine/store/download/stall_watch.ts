@@ -59,7 +59,10 @@ export class StallWatch implements Disposable {
   readonly #abort = () => this.#controller.abort(this.#outer.reason);
 
   #wait(ms: number): void {
+    const due = performance.now() + ms;
     this.#timer = setTimeout(() => {
+      // A timer that is late shows that this process stood still: what came meanwhile is still to be read.
+      if (performance.now() - due > this.stallMs / 10) this.alive();
       const left = this.#since + this.stallMs - (this.#pausedAt ?? performance.now());
       if (left > 0 || this.#pausedAt !== undefined) return this.#wait(Math.max(left, 10));
       this.stalled = true;

@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { AnthropicError } from "../../../server/anthropic/dialect.ts";
 import { type BadRequest, testBadRequests } from "../../fixtures/bad_requests.ts";
+import { patiently } from "../../fixtures/patience.ts";
 import { HELLO, startChat } from "../../fixtures/server_chat_fixture.ts";
 import {
   openRequest,
@@ -190,22 +191,25 @@ Deno.test("a full queue is 429 rate_limit_error with Retry-After, a server that 
   assertEquals((await readAnthropicError(draining, 529)).type, "overloaded_error");
 });
 
-Deno.test("an error in a stream is the event error, with the stream's request id, and its end", async () => {
-  await using server = await startChat({ contextLength: 65_536, app: { timeoutMs: 1000 } });
+Deno.test("an error in a stream is the event error, with the stream's request id, and its end", () =>
+  patiently(endsWithError));
+
+async function endsWithError(times: number): Promise<void> {
+  await using server = await startChat({ contextLength: 65_536, app: { timeoutMs: 400 * times } });
   // The template's thread is there, so that the deadline passes while tokens are sampled.
   await server.engine.chat!.prompt({ messages: [{ role: "user", content: "Hello" }] });
   const response = await server.post(
     MESSAGES,
     messagesBody({ max_tokens: 60_000, stream: true }),
   );
-  assertEquals(response.status, 200);
   const text = await response.text();
+  assertEquals(response.status, 200);
   const [, json] = /\n\nevent: error\ndata: (.*)\n\n$/.exec(text)!;
   const { error, request_id } = AnthropicError.parse(JSON.parse(json));
   assertEquals(error.type, "timeout_error");
   assertEquals(request_id, response.headers.get("request-id"));
   assert(!text.includes("message_stop"));
-});
+}
 
 Deno.test("while a model is loaded a stream says so in comments and pings; one that there is not is 404", async () => {
   const { wait, open } = gate();
