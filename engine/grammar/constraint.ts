@@ -1,7 +1,7 @@
 import { Automaton } from "./automaton.ts";
 import { M40Error } from "../errors.ts";
 import { invalidGrammar } from "./errors.ts";
-import { choiceOfTexts } from "./expressions.ts";
+import { choiceOf, text } from "./expressions.ts";
 import { parseGbnf } from "./gbnf.ts";
 import type { Expression, Grammar } from "./grammar.ts";
 import { jsonObjectGrammar } from "./json.ts";
@@ -60,7 +60,7 @@ export function grammarOf(constraint: Constraint, param: string = constraint.kin
     case "regex":
       return ruleOf(parseRegex(constraint.pattern, { param }));
     case "choice":
-      return ruleOf(choiceOf(constraint.texts, param));
+      return ruleOf(oneOf(constraint.texts, param));
     case "json_object":
       return jsonObjectGrammar();
     case "json_schema":
@@ -81,7 +81,7 @@ function ruleOf(expression: Expression): Grammar {
   return { root: "root", rules: new Map([["root", expression]]) };
 }
 
-function choiceOf(texts: readonly string[], param: string): Expression {
+function oneOf(texts: readonly string[], param: string): Expression {
   const most = MOST_CHOICES;
   if (texts.length === 0 || texts.length > most) {
     throw invalidGrammar(`${param} has ${texts.length} texts; wanted from 1 to ${most}`, param);
@@ -89,7 +89,7 @@ function choiceOf(texts: readonly string[], param: string): Expression {
   if (texts.some((text) => !text.isWellFormed())) {
     throw invalidGrammar(`${param} has a text with half of a character (a lone surrogate)`, param);
   }
-  return choiceOfTexts(texts);
+  return choiceOf(texts.map(text));
 }
 
 /** The same grammar, with white space before it that is no part of the answer. */

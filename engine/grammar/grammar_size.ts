@@ -1,14 +1,8 @@
 import type { Expression, Grammar } from "./grammar.ts";
 import { MOST_NODES } from "./network.ts";
+import { isWide, sizeOf, SMALL, SMALL_APART, SMALL_DEPTH, WIDE_CHARACTER } from "./rules.ts";
 import { TOKEN_BYTES } from "./token_terminals.ts";
 
-/** Nodes of a character that is none of ASCII, roughly. */
-const WIDE_CHARACTER = 10;
-/** A rule of up to that many nodes is written out where it is named; one with loops of up to the smaller number. */
-const SMALL = 200;
-const SMALL_WITH_LOOPS = 12;
-/** Rules named in rules named … deeper than that are not written out. */
-const SMALL_DEPTH = 12;
 /** Nodes that grammars of schemas may have together: what is around them needs some as well. */
 export const MOST_SCHEMA_NODES = MOST_NODES * 9 / 10;
 
@@ -37,7 +31,7 @@ export function nodesOf({ root, rules }: Grammar): number {
     depth++;
     const nodes = of(rules.get(name)!);
     depth--;
-    const found = { nodes, inlined: nodes <= (loops ? SMALL_WITH_LOOPS : SMALL) };
+    const found = { nodes, inlined: nodes <= (loops ? SMALL_APART : SMALL) };
     loops ||= around;
     known.set(name, found);
     return found;
@@ -46,15 +40,13 @@ export function nodesOf({ root, rules }: Grammar): number {
     switch (expression.kind) {
       case "literal":
         return expression.text.length;
-      case "characters": {
-        const { ranges, negated } = expression;
-        return negated || ranges.some(([, last]) => last > 0x7f) ? WIDE_CHARACTER : 1;
-      }
+      case "characters":
+        return isWide(expression) ? WIDE_CHARACTER : 1;
       case "token":
         return TOKEN_BYTES;
       case "until":
         loops = true;
-        return expression.ends.reduce((sum, { length }) => sum + length, 1);
+        return sizeOf(expression.ends);
       case "sequence":
         return expression.items.reduce((sum, item) => sum + of(item), 0);
       case "choice": {

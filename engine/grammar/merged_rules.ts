@@ -1,3 +1,4 @@
+import { rulesIn, withParts } from "./expressions.ts";
 import type { Expression, Grammar } from "./grammar.ts";
 
 /**
@@ -56,7 +57,7 @@ function* inOrder(
   recursive: Set<string>,
 ): Generator<string> {
   const state = new Map<string, "open" | "done">([[root, "open"]]);
-  const path = [{ name: root, left: namedIn(rules.get(root)!) }];
+  const path = [{ name: root, left: rulesIn(rules.get(root)!) }];
   while (path.length > 0) {
     const { name, left } = path.at(-1)!;
     const next = left.pop();
@@ -68,39 +69,12 @@ function* inOrder(
       recursive.add(next);
     } else if (!state.has(next)) {
       state.set(next, "open");
-      path.push({ name: next, left: namedIn(rules.get(next)!) });
+      path.push({ name: next, left: rulesIn(rules.get(next)!) });
     }
   }
 }
 
-function namedIn(expression: Expression, found: string[] = []): string[] {
-  switch (expression.kind) {
-    case "rule":
-      found.push(expression.name);
-      break;
-    case "sequence":
-      for (const item of expression.items) namedIn(item, found);
-      break;
-    case "choice":
-      for (const option of expression.options) namedIn(option, found);
-      break;
-    case "repeat":
-      namedIn(expression.item, found);
-  }
-  return found;
-}
-
 function renamed(expression: Expression, nameOf: (rule: string) => string): Expression {
-  switch (expression.kind) {
-    case "rule":
-      return { kind: "rule", name: nameOf(expression.name) };
-    case "sequence":
-      return { kind: "sequence", items: expression.items.map((item) => renamed(item, nameOf)) };
-    case "choice":
-      return { kind: "choice", options: expression.options.map((one) => renamed(one, nameOf)) };
-    case "repeat":
-      return { ...expression, item: renamed(expression.item, nameOf) };
-    default:
-      return expression;
-  }
+  if (expression.kind === "rule") return { kind: "rule", name: nameOf(expression.name) };
+  return withParts(expression, (part) => renamed(part, nameOf));
 }

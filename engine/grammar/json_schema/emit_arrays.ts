@@ -6,7 +6,7 @@
 import type { M40Error } from "../../errors.ts";
 import type { Expression } from "../grammar.ts";
 import type { RuleWriter } from "./rule_writer.ts";
-import { choice, EMPTY, NOTHING, optional, repeat, sequence } from "./expressions.ts";
+import { choice, EMPTY, NOTHING, optional, repeat, sequence } from "../expressions.ts";
 import { MAX_STATES, refusal } from "./limits.ts";
 import { itemSchemas, prefixOf } from "./property_schemas.ts";
 import type { ArrayShape, Literal } from "./shapes.ts";

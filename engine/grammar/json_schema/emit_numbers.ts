@@ -14,7 +14,7 @@ import {
   repeat,
   sequence,
   text,
-} from "./expressions.ts";
+} from "../expressions.ts";
 import type { Budget } from "./limits.ts";
 import { type Bound, firstDecimal, firstWhole } from "./number_bounds.ts";
 import { allowedValues } from "./allowed_values.ts";

@@ -7,7 +7,7 @@
 import type { Expression } from "../grammar.ts";
 import type { RuleWriter } from "./rule_writer.ts";
 import { freeString, quoted } from "./emit_strings.ts";
-import { choice, EMPTY, NOTHING, optional, repeat, sequence, text } from "./expressions.ts";
+import { choice, EMPTY, NOTHING, optional, repeat, sequence, text } from "../expressions.ts";
 import { refusal } from "./limits.ts";
 import { setOf } from "./list_sets.ts";
 import { schemasOf, schemasWhere } from "./property_schemas.ts";

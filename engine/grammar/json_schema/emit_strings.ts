@@ -6,7 +6,7 @@
  */
 import type { CodePointRange, Expression } from "../grammar.ts";
 import type { RuleWriter } from "./rule_writer.ts";
-import { among, choice, DIGIT, EMPTY, NOTHING, repeat, sequence, text } from "./expressions.ts";
+import { among, choice, DIGIT, EMPTY, NOTHING, repeat, sequence, text } from "../expressions.ts";
 import { ANY_STRING, type StringShape } from "./shapes.ts";
 import type { TextAutomaton } from "./text_automaton.ts";
 

@@ -8,7 +8,7 @@ import { arrayOf } from "./emit_arrays.ts";
 import { numbersOf } from "./emit_numbers.ts";
 import { objectOf } from "./emit_objects.ts";
 import { automatonRule, stringsOf } from "./emit_strings.ts";
-import { among, choice, EMPTY, optional, repeat, sequence, text } from "./expressions.ts";
+import { among, choice, EMPTY, optional, repeat, sequence, text } from "../expressions.ts";
 import { keyOf, type SchemaReader } from "./reading.ts";
 import type { RuleWriter } from "./rule_writer.ts";
 import type { Alternatives, Literal } from "./shapes.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Expression } from "../grammar.ts";
-import { text } from "./expressions.ts";
+import { text } from "../expressions.ts";
 import { allowedValues } from "./allowed_values.ts";
 import { type ListedNumber, oneOfEach } from "./number_values.ts";
 import type { SchemaReader } from "./reading.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Expression } from "../grammar.ts";
-import { choice, DIGIT, digits, EMPTY, optional, repeat, sequence, text } from "./expressions.ts";
+import { choice, DIGIT, digits, EMPTY, optional, repeat, sequence, text } from "../expressions.ts";
 import { type Decimal, withPlaces } from "./number_values.ts";
 
 /**

@@ -7,7 +7,7 @@
 import type { Expression, Grammar } from "../grammar.ts";
 import { automatonRule } from "./emit_strings.ts";
 import { Emitter } from "./emitter.ts";
-import { among, choice, repeat, sequence, text } from "./expressions.ts";
+import { among, choice, repeat, sequence, text } from "../expressions.ts";
 import { type Budget, refusal } from "./limits.ts";
 import { prune } from "./prune.ts";
 import { Reader } from "./reader.ts";

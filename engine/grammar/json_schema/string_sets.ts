@@ -6,7 +6,7 @@
 import { M40Error } from "../../errors.ts";
 import type { Expression } from "../grammar.ts";
 import { parseRegex } from "../regex.ts";
-import { text } from "./expressions.ts";
+import { text } from "../expressions.ts";
 import { FORMATS } from "./formats.ts";
 import { type Budget, refusal } from "./limits.ts";
 import { setOf } from "./list_sets.ts";
