@@ -1,4 +1,4 @@
-import type { Expression } from "./grammar.ts";
+import type { CharacterClass } from "./grammar.ts";
 import { type ByteRange, normalizeRanges, utf8Sequences } from "./utf8_ranges.ts";
 
 /** The bytes of a class of characters: what may come first, and the bytes behind each. */
@@ -16,10 +16,10 @@ export interface ShapeEdge {
 
 /** The shapes of classes, each made once: a class is written out for every time that it is repeated. */
 export class ByteShapes {
-  private readonly ofClass = new WeakMap<Expression, ByteShape>();
+  private readonly ofClass = new WeakMap<CharacterClass, ByteShape>();
   private readonly known = new Map<string, ByteShape>();
 
-  of(expression: Extract<Expression, { kind: "characters" }>): ByteShape {
+  of(expression: CharacterClass): ByteShape {
     return this.ofClass.getOrInsertComputed(expression, () => {
       const ranges = normalizeRanges(expression.ranges, expression.negated);
       return this.shapeOf(ranges.flatMap(utf8Sequences));

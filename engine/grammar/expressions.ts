@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { CodePointRange, Expression } from "./grammar.ts";
+import type { CharacterClass, CodePointRange, Expression } from "./grammar.ts";
 import { hasCharacter } from "./utf8_ranges.ts";
 
 /** The empty text. */
@@ -11,11 +11,14 @@ export const EMPTY: Expression = { kind: "sequence", items: [] };
 /** Matches nothing at all. */
 export const NOTHING: Expression = { kind: "choice", options: [] };
 /** Any character at all. */
-export const ANY_CHARACTER: Expression = { kind: "characters", ranges: [], negated: true };
+export const ANY_CHARACTER: CharacterClass = { kind: "characters", ranges: [], negated: true };
 
 export const text = (text: string): Expression => ({ kind: "literal", text });
 
-export const among = (...ranges: CodePointRange[]): Expression => ({ kind: "characters", ranges });
+export const among = (...ranges: CodePointRange[]): CharacterClass => ({
+  kind: "characters",
+  ranges,
+});
 
 /** One after the other; one item is itself. */
 export function sequenceOf(items: readonly Expression[]): Expression {

@@ -2,14 +2,13 @@ import type { M40Error } from "../errors.ts";
 import { invalidGrammar } from "./errors.ts";
 import { ANY_CHARACTER, choiceOf, isCharacter, sequenceOf } from "./expressions.ts";
 import type { CodePointRange, Expression, Grammar } from "./grammar.ts";
+import { type Counts, countsOf, takeSign } from "./repetition.ts";
 import { TextCursor } from "./text_cursor.ts";
 
 /** Characters of a grammar's text at most. */
 const MOST_TEXT = 2 ** 20;
 /** Parentheses within parentheses at most. */
 const MOST_PARENTHESES = 80;
-/** A count of a repetition at most. */
-const MOST_COUNT = 100_000;
 
 const NAME = /[A-Za-z0-9_-]+/y;
 const REPETITION = /\{[ \t]*(\d+)[ \t]*(?:(,)[ \t]*(?:(\d+)[ \t]*)?)?\}/y;
@@ -204,28 +203,15 @@ class GbnfParser {
     }
   }
 
-  private parseCounts(): { least: number; most?: number } | undefined {
+  private parseCounts(): Counts | undefined {
     const { cursor } = this;
-    if (cursor.takeIf("*")) return { least: 0 };
-    if (cursor.takeIf("+")) return { least: 1 };
-    if (cursor.takeIf("?")) return { least: 0, most: 1 };
+    const sign = takeSign(cursor);
+    if (sign !== undefined) return sign;
     if (cursor.next !== "{") return undefined;
     const at = cursor.at;
     const found = cursor.match(REPETITION);
     if (found === undefined) throw this.error("wanted a repetition {m}, {m,} or {m,n}");
-    const least = Number(found[1]);
-    const most = found[2] === undefined
-      ? least
-      : found[3] === undefined
-      ? undefined
-      : Number(found[3]);
-    if (Math.max(least, most ?? 0) > MOST_COUNT) {
-      throw this.error(`a repetition of more than ${MOST_COUNT} is too many`, at);
-    }
-    if (most !== undefined && most < least) {
-      throw this.error("a repetition has a larger first count than second", at);
-    }
-    return { least, most };
+    return countsOf(found, (message) => this.error(message, at));
   }
 
   /** Skips spaces and comments, and new lines if those do not end anything. */

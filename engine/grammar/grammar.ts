@@ -43,6 +43,9 @@ export type Expression =
   /** What the rule of this name says. Rules may be recursive, but never name themselves first (left recursion). */
   | { readonly kind: "rule"; readonly name: string };
 
+/** A class of characters. */
+export type CharacterClass = Extract<Expression, { kind: "characters" }>;
+
 /** What a whole text must be like: rules by their names, and the one that the text must match. */
 export interface Grammar {
   readonly root: string;

@@ -3,6 +3,7 @@ import { invalidGrammar } from "./errors.ts";
 import { ANY_CHARACTER, choiceOf, isCharacter, sequenceOf, single } from "./expressions.ts";
 import type { CodePointRange, Expression } from "./grammar.ts";
 import { characterClass, LINE_ENDS, propertyRanges } from "./regex_classes.ts";
+import { type Counts, countsOf, takeSign } from "./repetition.ts";
 import { TextCursor } from "./text_cursor.ts";
 import { normalizeRanges } from "./utf8_ranges.ts";
 
@@ -10,8 +11,6 @@ import { normalizeRanges } from "./utf8_ranges.ts";
 const MOST_TEXT = 2 ** 18;
 /** Groups within groups at most. */
 const MOST_GROUPS = 80;
-/** A count of a quantifier at most. */
-const MOST_COUNT = 100_000;
 /** Unicode properties that one expression may name: each takes some time to find out. */
 const MOST_PROPERTIES = 8;
 
@@ -175,30 +174,17 @@ class RegexParser {
     return { kind: "repeat", item, ...counts };
   }
 
-  private parseCounts(): { least: number; most?: number } | undefined {
+  private parseCounts(): Counts | undefined {
     const { cursor } = this;
-    if (cursor.takeIf("*")) return { least: 0 };
-    if (cursor.takeIf("+")) return { least: 1 };
-    if (cursor.takeIf("?")) return { least: 0, most: 1 };
+    const sign = takeSign(cursor);
+    if (sign !== undefined) return sign;
     const at = cursor.at;
     if (/\{,\d+\}/y.exec(cursor.text.slice(at, at + 16))) {
       throw this.error("{,n} means different things in different dialects. Write {0,n}");
     }
     const found = cursor.match(QUANTIFIER);
     if (found === undefined) return undefined;
-    const least = Number(found[1]);
-    const most = found[2] === undefined
-      ? least
-      : found[3] === undefined
-      ? undefined
-      : Number(found[3]);
-    if (Math.max(least, most ?? 0) > MOST_COUNT) {
-      throw this.error(`a repetition of more than ${MOST_COUNT} is too many`, at);
-    }
-    if (most !== undefined && most < least) {
-      throw this.error("a repetition has a larger first count than second", at);
-    }
-    return { least, most };
+    return countsOf(found, (message) => this.error(message, at));
   }
 
   private parseClass(): Expression {

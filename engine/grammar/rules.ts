@@ -1,6 +1,6 @@
 import { invalidGrammar, tooLarge } from "./errors.ts";
 import { isProductive, partsOf, rulesIn, rulesWhere } from "./expressions.ts";
-import type { Expression, Grammar } from "./grammar.ts";
+import type { CharacterClass, Expression, Grammar } from "./grammar.ts";
 import { TOKEN_BYTES } from "./token_terminals.ts";
 
 /** How deep expressions may be nested. */
@@ -227,9 +227,7 @@ function nodesOf(expression: Expression): number {
 }
 
 /** Whether a class has characters of more than one byte. */
-export function isWide(
-  { ranges, negated }: Extract<Expression, { kind: "characters" }>,
-): boolean {
+export function isWide({ ranges, negated }: CharacterClass): boolean {
   return negated || ranges.some(([, last]) => last > 0x7f);
 }
 

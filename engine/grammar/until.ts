@@ -1,4 +1,6 @@
+import { type ByteShape, ByteShapes } from "./byte_shapes.ts";
 import { invalidGrammar } from "./errors.ts";
+import { ANY_CHARACTER } from "./expressions.ts";
 
 /** A state of an automaton that reads anything up to some texts. */
 export interface UntilState {
@@ -8,43 +10,14 @@ export interface UntilState {
   readonly mayEnd: boolean;
 }
 
-/** The bytes that may come next within a character of UTF-8, and what is left of it behind each. */
-interface CharacterState {
-  readonly edges: readonly (readonly [first: number, last: number, to: number])[];
+/** Where no character has begun. */
+const BETWEEN = new ByteShapes().of(ANY_CHARACTER);
+
+/** What of a character is left behind a byte; undefined where the byte does not go on with it. */
+function behind({ edges }: ByteShape, byte: number): ByteShape | undefined {
+  const edge = edges.find(({ first, last }) => first <= byte && byte <= last);
+  return edge && (edge.behind ?? BETWEEN);
 }
-
-/** UTF-8 without overlong forms and surrogates; state 0 is between characters. */
-const UTF8: readonly CharacterState[] = [
-  {
-    edges: [
-      [0x00, 0x7f, 0],
-      [0xc2, 0xdf, 1],
-      [0xe0, 0xe0, 3],
-      [0xe1, 0xec, 2],
-      [0xed, 0xed, 4],
-      [0xee, 0xef, 2],
-      [0xf0, 0xf0, 6],
-      [0xf1, 0xf3, 5],
-      [0xf4, 0xf4, 7],
-    ],
-  },
-  { edges: [[0x80, 0xbf, 0]] },
-  { edges: [[0x80, 0xbf, 1]] },
-  { edges: [[0xa0, 0xbf, 1]] },
-  { edges: [[0x80, 0x9f, 1]] },
-  { edges: [[0x80, 0xbf, 2]] },
-  { edges: [[0x90, 0xbf, 2]] },
-  { edges: [[0x80, 0x8f, 2]] },
-];
-
-/** Any bytes at all; what is no character, or breaks one off, counts as one by itself. */
-const BYTES: readonly CharacterState[] = UTF8.map(({ edges }) => ({
-  edges: Array.from({ length: 256 }, (_, byte) => {
-    const [, , to = 0] = edges.find(([first, last]) => first <= byte && byte <= last) ??
-      UTF8[0].edges.find(([first, last]) => first <= byte && byte <= last) ?? [];
-    return [byte, byte, to] as const;
-  }),
-}));
 
 /**
  * The states of an automaton that reads what none of some texts stands in; state 0 is where it begins.
@@ -60,30 +33,29 @@ export function untilStates(
     throw invalidGrammar("until: wanted texts of at least one byte");
   }
   const search = new Search(ends);
-  const characters = only === "text" ? UTF8 : BYTES;
-  const numbers = new Map<number, number>();
-  const pairs: { at: number; character: number }[] = [];
-  const numberOf = (at: number, character: number) =>
+  const numbers = new Map<string, number>();
+  const pairs: { at: number; character: ByteShape }[] = [];
+  const numberOf = (at: number, character: ByteShape) =>
     numbers.getOrInsertComputed(
-      at * characters.length + character,
+      `${at}:${character.id}`,
       () => pairs.push({ at, character }) - 1,
     );
-  numberOf(0, 0);
+  numberOf(0, BETWEEN);
   const states: UntilState[] = [];
-  for (let i = 0; i < pairs.length; i++) {
-    const { at, character } = pairs[i];
+  for (const { at, character } of pairs) {
     const edges: { first: number; last: number; to: number }[] = [];
-    for (const [first, last, then] of characters[character].edges) {
-      for (let byte = first; byte <= last; byte++) {
-        const next = search.next(at, byte);
-        if (search.isFound(next)) continue;
-        const to = numberOf(next, then);
-        const before = edges.at(-1);
-        if (before?.to === to && before.last === byte - 1) before.last = byte;
-        else edges.push({ first: byte, last: byte, to });
-      }
+    for (let byte = 0; byte < 256; byte++) {
+      let rest = behind(character, byte);
+      // What is no character, or breaks one off, counts as one by itself.
+      if (only === "anything") rest ??= behind(BETWEEN, byte) ?? BETWEEN;
+      const next = search.next(at, byte);
+      if (rest === undefined || search.isFound(next)) continue;
+      const to = numberOf(next, rest);
+      const before = edges.at(-1);
+      if (before?.to === to && before.last === byte - 1) before.last = byte;
+      else edges.push({ first: byte, last: byte, to });
     }
-    states.push({ edges, mayEnd: character === 0 && search.mayBegin(at) });
+    states.push({ edges, mayEnd: character === BETWEEN && search.mayBegin(at) });
   }
   return states;
 }

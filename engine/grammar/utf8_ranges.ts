@@ -78,16 +78,10 @@ function split(first: number, last: number, length: number, sequences: ByteRange
       return;
     }
   }
-  const a = encode(first, length);
-  const b = encode(last, length);
-  sequences.push(a.map((byte, i) => [byte, b[i]]));
+  const ends = encoder.encode(String.fromCodePoint(last));
+  sequences.push(
+    Array.from(encoder.encode(String.fromCodePoint(first)), (byte, i) => [byte, ends[i]]),
+  );
 }
 
-function encode(code: number, length: number): number[] {
-  if (length === 1) return [code];
-  const bytes: number[] = [];
-  for (let i = length - 1; i > 0; i--) bytes.push(0x80 | ((code >> (6 * i)) & 0x3f));
-  bytes.push(0x80 | (code & 0x3f));
-  bytes.shift();
-  return [((0xf00 >> length) & 0xff) | (code >> (6 * (length - 1))), ...bytes];
-}
+const encoder = new TextEncoder();

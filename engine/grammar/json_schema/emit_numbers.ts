@@ -4,17 +4,8 @@
  * @module
  */
 import type { Expression } from "../grammar.ts";
-import {
-  among,
-  choice,
-  DIGIT,
-  digits,
-  NOTHING,
-  optional,
-  repeat,
-  sequence,
-  text,
-} from "../expressions.ts";
+import { choice, DIGIT, NOTHING, repeat, sequence, text } from "../expressions.ts";
+import { parseRegex } from "../regex.ts";
 import type { Budget } from "./limits.ts";
 import { type Bound, firstDecimal, firstWhole } from "./number_bounds.ts";
 import { allowedValues } from "./allowed_values.ts";
@@ -34,29 +25,20 @@ const EXACT_PLACES = 6;
 /** That many multiples are listed. */
 const MOST_LISTED = 1000n;
 
-const whole = (most: number) =>
-  sequence(
-    optional(text("-")),
-    choice(text("0"), sequence(digits(1, 9), repeat(DIGIT, 0, most - 1))),
-  );
+const wholePattern = (most: number) => `-?(?:0|[1-9][0-9]{0,${most - 1}})`;
+const whole = (most: number) => parseRegex(wholePattern(most));
 
 /** Any integer. */
-export const INTEGER = whole(MOST_DIGITS);
+const INTEGER = whole(MOST_DIGITS);
 /** Any number. */
-export const NUMBER = sequence(
-  INTEGER,
-  optional(sequence(text("."), repeat(DIGIT, 1, MOST_PLACES))),
-  optional(
-    sequence(
-      among([0x45, 0x45], [0x65, 0x65]),
-      optional(choice(text("+"), text("-"))),
-      repeat(DIGIT, 1, 2),
-    ),
-  ),
+const NUMBER = parseRegex(
+  String.raw`${
+    wholePattern(MOST_DIGITS)
+  }(?:\.[0-9]{1,${MOST_PLACES}})?(?:[Ee](?:\+|-)?[0-9]{1,2})?`,
 );
 /** Numbers that are no integers, with that many digits before the point. */
 const fraction = (most: number) =>
-  sequence(whole(most), text("."), repeat(DIGIT, 0, EXACT_PLACES - 1), digits(1, 9));
+  parseRegex(String.raw`${wholePattern(most)}\.[0-9]{0,${EXACT_PLACES - 1}}[1-9]`);
 const FRACTION = fraction(EXACT_DIGITS - EXACT_PLACES);
 
 /** Numbers of so few digits that no two of them are one double, unless the bounds ask for more. */

@@ -5,8 +5,9 @@
  * @module
  */
 import type { CodePointRange, Expression } from "../grammar.ts";
+import { parseRegex } from "../regex.ts";
 import type { RuleWriter } from "./rule_writer.ts";
-import { among, choice, DIGIT, EMPTY, NOTHING, repeat, sequence, text } from "../expressions.ts";
+import { among, choice, EMPTY, NOTHING, repeat, sequence, text } from "../expressions.ts";
 import { ANY_STRING, type StringShape } from "./shapes.ts";
 import type { TextAutomaton } from "./text_automaton.ts";
 
@@ -18,34 +19,11 @@ const PLAIN: readonly CodePointRange[] = [
   [0x5d, 0xd7ff],
   [0xe000, 0x10ffff],
 ];
-const HEX = among([0x30, 0x39], [0x41, 0x46], [0x61, 0x66]);
-
-/** Escapes of four digits, of characters and not of halves of them. */
-const CODE = choice(
-  sequence(
-    choice(DIGIT, among([0x41, 0x43], [0x45, 0x46], [0x61, 0x63], [0x65, 0x66])),
-    repeat(HEX, 3, 3),
-  ),
-  sequence(among([0x44, 0x44], [0x64, 0x64]), among([0x30, 0x37]), repeat(HEX, 2, 2)),
-);
-const PAIR = sequence(
-  among([0x44, 0x44], [0x64, 0x64]),
-  among([0x38, 0x39], [0x41, 0x42], [0x61, 0x62]),
-  repeat(HEX, 2, 2),
-  text("\\u"),
-  among([0x44, 0x44], [0x64, 0x64]),
-  among([0x43, 0x46], [0x63, 0x66]),
-  repeat(HEX, 2, 2),
-);
-const CHARACTER = choice(
-  among(...PLAIN),
-  sequence(
-    text("\\"),
-    choice(
-      among(...[...'"\\/bfnrt'].map((c): CodePointRange => [c.charCodeAt(0), c.charCodeAt(0)])),
-      sequence(text("u"), choice(CODE, PAIR)),
-    ),
-  ),
+/** A character as it is, or escaped: by a letter, or by the four digits of a character, or twice four of its halves. */
+const CHARACTER = parseRegex(
+  String.raw`[ -!#-[\]-\ud7ff\ue000-\u{10ffff}]|\\(?:["\\/bfnrt]|u(?:` +
+    String.raw`(?:(?:[0-9]|[A-CE-Fa-ce-f])[0-9A-Fa-f]{3}|[Dd][0-7][0-9A-Fa-f]{2})|` +
+    String.raw`[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}))`,
 );
 
 /** What it costs to write a value of a list, as to look at one. */
