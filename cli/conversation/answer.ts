@@ -47,16 +47,17 @@ export async function giveAnswer(
   using interrupt = new EndSignals("SIGINT");
   const { signal } = interrupt;
   const output = new AnswerOutput(display.showReasoning);
-  const speed = new Speed();
   const collector = new CallCollector();
   let generation: Generation | undefined;
   let finishReason: FinishReason | undefined;
+  let usage: Usage | undefined;
+  let tokens = 0;
   let error: unknown;
   try {
     generation = engine.generate({ ...await prepare(signal), signal });
     for await (const chunk of generation) {
-      speed.count(chunk.tokens.length, chunk.usage);
-      finishReason = chunk.finishReason;
+      tokens += chunk.tokens.length;
+      ({ finishReason, usage } = chunk);
       collector.push(chunk.toolCalls ?? []);
       await output.push(chunk.reasoning, chunk.text);
     }
@@ -65,36 +66,22 @@ export async function giveAnswer(
     if (!signal.aborted) error = reason;
   }
   await output.end();
-  if (display.verbose && generation) await writeError(speed.sentence(generation.promptTokens));
-  const { tokens } = speed;
+  if (display.verbose && generation) await writeError(speedOf(generation, tokens, usage));
   const { calls } = collector;
   return { ...output.said, calls, tokens, finishReason, interrupted: signal.aborted, error };
 }
 
-/** How long an answer takes. */
-class Speed {
-  private readonly start = performance.now();
-  private first?: number;
-  tokens = 0;
-  private usage?: Usage;
-
-  /** Takes in what a chunk of the answer has. */
-  count(tokens: number, usage?: Usage): void {
-    this.first ??= performance.now();
-    this.tokens += tokens;
-    this.usage = usage;
-  }
-
-  /** How many tokens there were, and how fast, up to now. */
-  sentence(promptTokens: number): string {
-    const { cachedTokens = 0, reasoningTokens = 0 } = this.usage ?? {};
-    const first = this.first ?? performance.now();
-    const seconds = (performance.now() - first) / 1000;
-    const rate = this.tokens > 1 ? `, ${((this.tokens - 1) / seconds).toFixed(1)} tokens/s` : "";
-    const cached = cachedTokens > 0 ? ` (${cachedTokens} of them cached)` : "";
-    const thought = reasoningTokens > 0 ? ` (${reasoningTokens} of them reasoning)` : "";
-    return `${promptTokens} tokens of prompt${cached}, ` +
-      `first token after ${(first - this.start).toFixed(0)} ms; ` +
-      `${this.tokens} tokens of answer${thought}${rate}\n`;
-  }
+/** How many tokens there were, and how fast, as far as that can be known. */
+function speedOf({ promptTokens, times }: Generation, tokens: number, usage?: Usage): string {
+  const { cachedTokens = 0, reasoningTokens = 0, completionTokens = tokens } = usage ?? {};
+  const { firstTokenMs, decodeMs = 0 } = times;
+  const cached = cachedTokens > 0 ? ` (${cachedTokens} of them cached)` : "";
+  const first = firstTokenMs === undefined
+    ? ""
+    : `first token after ${firstTokenMs.toFixed(0)} ms; `;
+  const thought = reasoningTokens > 0 ? ` (${reasoningTokens} of them reasoning)` : "";
+  const rate = decodeMs > 0
+    ? `, ${((completionTokens - 1) / decodeMs * 1000).toFixed(1)} tokens/s`
+    : "";
+  return `${promptTokens} tokens of prompt${cached}, ${first}${tokens} tokens of answer${thought}${rate}\n`;
 }

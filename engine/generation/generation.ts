@@ -221,7 +221,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     this.end(
       new M40Error(
         "timeout",
-        `the request was not done after ${seconds} s: ${done}. Ask for fewer tokens (max_tokens), or ` +
+        `the request was not done after ${seconds} s: ${done}. Ask for fewer tokens (${this.sequence.limitName}), or ` +
           "serve with a longer --timeout.",
       ),
     );
@@ -248,8 +248,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     }
   }
 
-  accept(sample: Sample): boolean {
-    const now = performance.now();
+  accept(sample: Sample, now: number): boolean {
     const { observer } = this.services;
     if (this.lastToken === undefined) observer?.notify("firstToken", now - this.arrival);
     else observer?.notify("token", now - this.lastToken);

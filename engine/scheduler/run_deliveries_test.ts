@@ -35,6 +35,34 @@ Deno.test("the device has its next run before the last samples of one are delive
   );
 });
 
+Deno.test("samples that are delivered together keep the times at which the device gave them", async () => {
+  let clock = 0;
+  const device: SchedulerDevice = {
+    ...new NothingMoves(),
+    step: (sequences) => Promise.resolve(sameToken(sequences)),
+    run(sequences, steps, _limits, take) {
+      for (let i = 1; i <= steps; i++) {
+        clock += 10;
+        take(sameToken(sequences).outputs, true);
+      }
+      return { over: Promise.resolve(), stop() {} };
+    },
+  };
+  const scheduler = new Scheduler(device, new KvBlockManager(100, 4), {
+    ...{ maxRunning: 8, maxWaiting: 8, stepTokens: 64, stepOutputs: 12, chunkMs: 50 },
+    runSteps: 8,
+    now: () => clock,
+  });
+  const times: [at: number, delivered: number][] = [];
+  const listener = {
+    accept: (_: unknown, at: number) => times.push([at, clock]) > 0,
+    end() {},
+  };
+  scheduler.add(sequence(3, 4, 5, { listener }));
+  await scheduler.idle();
+  assertEquals(times, [[0, 30], [10, 30], [20, 30], [30, 30]]);
+});
+
 Deno.test("sequences that migrate during a run of a lost device go on when it is over, though it has not failed", async () => {
   const [begun, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const device: SchedulerDevice = {

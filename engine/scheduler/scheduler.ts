@@ -95,7 +95,13 @@ export class Scheduler implements SequenceQueue {
       states,
     );
     this.room = new Room(roster, kvBlockManager, maxRunning, stepTokens);
-    const outcomes = this.outcomes = new Outcomes(roster, counts, states, options.onListenerError);
+    const outcomes = this.outcomes = new Outcomes(
+      roster,
+      counts,
+      states,
+      now,
+      options.onListenerError,
+    );
     const chunks = this.chunks = new ChunkBudget(
       options.chunkMs,
       stepTokens,

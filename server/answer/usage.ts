@@ -64,9 +64,11 @@ export const Timings = z.strictObject({
   prompt_per_token_ms: z.number().min(0),
   prompt_per_second: z.number().min(0),
   predicted_n: z.int().min(0).meta({ description: "Tokens sampled." }),
-  predicted_ms: milliseconds("From the first token to the last."),
-  predicted_per_token_ms: z.number().min(0),
-  predicted_per_second: z.number().min(0),
+  predicted_ms: milliseconds("From the first token to the last, as the device gave them."),
+  predicted_per_token_ms: z.number().min(0).nullable(),
+  predicted_per_second: z.number().min(0).nullable().meta({
+    description: "Null, as the one before, where the device gave all tokens at once, or only one.",
+  }),
 }).meta({ id: "Timings", description: "How long an answer took." });
 export type Timings = z.output<typeof Timings>;
 
@@ -84,8 +86,8 @@ export function timingsOf(generation: Generation, usage: EngineUsage): Timings {
     prompt_per_second: ratio(1000 * computed, promptMs),
     predicted_n: completionTokens,
     predicted_ms: decodeMs,
-    predicted_per_token_ms: ratio(decodeMs, completionTokens),
-    predicted_per_second: ratio(1000 * completionTokens, decodeMs),
+    predicted_per_token_ms: decodeMs > 0 ? decodeMs / completionTokens : null,
+    predicted_per_second: decodeMs > 0 ? 1000 * completionTokens / decodeMs : null,
   };
 }
 

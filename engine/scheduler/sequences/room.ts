@@ -87,7 +87,7 @@ export class Room {
       "context_length_exceeded",
       `${sequence.prompt.length + sequence.maxTokens} tokens, prompt and output together, need ` +
         `${needed} KV blocks; ` +
-        `there are ${this.kvBlockManager.kvBlocks}. Ask for fewer tokens (max_tokens), or shorten the prompt.`,
+        `there are ${this.kvBlockManager.kvBlocks}. Ask for fewer tokens (${sequence.limitName}), or shorten the prompt.`,
     );
   }
 

@@ -22,8 +22,12 @@ const NEXT: Readonly<Record<SequenceState, readonly SequenceState[]>> = {
 
 /** Receives the tokens and the end of a sequence. What it throws ends this sequence and no other. */
 export interface SequenceListener {
-  /** A token was sampled; the answer is whether the listener wants more. */
-  accept(sample: Sample): boolean;
+  /**
+   * A token was sampled; the answer is whether the listener wants more.
+   *
+   * @param at When the device's result was there, by `performance.now()`: several may be delivered together later.
+   */
+  accept(sample: Sample, at: number): boolean;
   /** The sequence is complete, was cancelled, or failed with `error`. Called once, as the last call. */
   end(error?: unknown): void;
 }
@@ -40,6 +44,8 @@ export interface WantedHidden {
 export interface SequenceOptions extends SequenceSamplingOptions {
   /** How many tokens are sampled at most. */
   readonly maxTokens: number;
+  /** What the caller calls that, for errors; default "max_tokens". */
+  readonly limitName?: string;
   readonly listener: SequenceListener;
   /** A sequence with the same prompt. This one takes over its KV blocks once they are computed. */
   readonly leader?: Sequence;
@@ -84,6 +90,7 @@ const NO_TOKENS: readonly number[] = [];
 export class Sequence {
   readonly prompt: readonly number[];
   readonly maxTokens: number;
+  readonly limitName: string;
   /** The sequence whose KV blocks of the same prompt it waits for and then shares. */
   leader?: Sequence;
   /** Whether others wait for it so. */
@@ -164,6 +171,7 @@ export class Sequence {
   constructor(options: SequenceOptions) {
     this.prompt = options.prompt;
     this.maxTokens = options.maxTokens;
+    this.limitName = options.limitName ?? "max_tokens";
     this.listener = options.listener;
     this.hidden = options.hidden;
     this.computesAll = options.hidden?.of === "all";

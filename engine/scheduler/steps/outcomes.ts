@@ -12,6 +12,8 @@ const MOST_CERTAIN_TOKENS = 32;
 interface Delivery {
   readonly sequence: Sequence;
   readonly sample?: Sample;
+  /** When the device's result with the sample was there. */
+  readonly at?: number;
   /** Without a sample: why nothing more comes, where it failed. */
   readonly error?: unknown;
 }
@@ -24,12 +26,18 @@ interface Delivery {
 export class Outcomes {
   /** What listeners are yet to receive, in order. */
   undelivered: Delivery[] = [];
+  /** When the result came that is taken in. */
+  private at = 0;
 
-  /** @param onListenerError Receives what a listener threw at the end. */
+  /**
+   * @param now The time, in milliseconds.
+   * @param onListenerError Receives what a listener threw at the end.
+   */
   constructor(
     private readonly roster: Roster,
     private readonly counts: SchedulerCounts,
     private readonly states: States | undefined,
+    private readonly now: () => number,
     private readonly onListenerError: (error: unknown) => void = () => {},
   ) {}
 
@@ -38,6 +46,7 @@ export class Outcomes {
    * sequence that had ended.
    */
   take(turns: readonly Turn[], outputs: readonly (StepOutput | undefined)[]): void {
+    this.at = this.now();
     let first = 0;
     for (const turn of turns) {
       const { length } = turn.outputs;
@@ -75,7 +84,7 @@ export class Outcomes {
       }
       const complete = sequence.append(sample!);
       this.counts.generatedTokens++;
-      this.undelivered.push({ sequence, sample });
+      this.undelivered.push({ sequence, sample, at: this.at });
       if (together && i === drafts.length) this.roster.advance(sequence, count + i);
       if (complete) return this.conclude(sequence);
       if (drafts[i] !== sample!.token) break;
@@ -98,7 +107,7 @@ export class Outcomes {
         sequence.uncomputed++;
         this.counts.generatedTokens++;
         this.counts.certainTokens++;
-        this.undelivered.push({ sequence, sample });
+        this.undelivered.push({ sequence, sample, at: this.at });
         if (complete) return this.conclude(sequence);
       }
     } catch (error) {
@@ -146,12 +155,12 @@ export class Outcomes {
   deliver(): void {
     const queue = this.undelivered;
     this.undelivered = [];
-    for (const { sequence, sample, error } of queue) {
+    for (const { sequence, sample, at, error } of queue) {
       if (sample === undefined) this.end(sequence, error);
       else {
         try {
           // Later tokens, and the end, may be queued already.
-          if (sequence.listener?.accept(sample) === false) this.end(sequence);
+          if (sequence.listener?.accept(sample, at!) === false) this.end(sequence);
         } catch (thrown) {
           this.end(sequence, asM40Error(thrown));
         }
