@@ -87,12 +87,17 @@ function isAbsent(value: unknown): boolean {
   return value === undefined || value === false || Array.isArray(value) && value.length === 0;
 }
 
-/** The engine's parameters; what was not given is not in it. */
+/**
+ * The engine's parameters; what was not given is not in it.
+ *
+ * @param isGiven Whether a value that is there was given; by default not where it is that of an option that was not.
+ */
 export function samplingOf(
   options: Partial<OptionValues<typeof SAMPLING_OPTIONS>>,
+  isGiven = (value: unknown) => !isAbsent(value),
 ): Partial<SamplingParameters> {
   const values = options as Record<string, unknown>;
-  const given = PARAMETERS.filter(({ flag }) => !isAbsent(values[flag]));
+  const given = PARAMETERS.filter(({ flag }) => flag in values && isGiven(values[flag]));
   return Object.fromEntries(given.map(({ name, flag }) => [name, values[flag]]));
 }
 

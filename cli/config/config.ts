@@ -96,6 +96,7 @@ export const NO_CONFIG: Config = { server: {}, models: new Map(), aliases: new M
 export function parseConfig(text: string, path: string): Config {
   const reader = new ConfigReader(path, text);
   const tables = parseToml(text, path);
+  refuseDropped(reader, text, path);
   reader.checkKeys(tables, ["server", "models", "aliases"]);
   const folder = dirname(resolve(path));
   const server = reader.options(reader.table(tables, "server"), SERVER_KEYS, ["server"]);
@@ -131,8 +132,10 @@ function readModel(
     );
   }
   const template = options["chat-template"];
+  const place = [...at, "sampling"];
   const sampling = samplingOf(
-    reader.options(reader.table(table, "sampling", at), SAMPLING_OPTIONS, [...at, "sampling"]),
+    reader.options(reader.table(table, "sampling", at), SAMPLING_OPTIONS, place),
+    () => true,
   );
   return {
     place: file === undefined ? model : inFolder(folder, file),
@@ -184,6 +187,27 @@ function parseToml(text: string, path: string): Record<string, unknown> {
     const said = (reason ?? message) + (twice ? ": a table may be there only once" : "");
     throw new M40Error("invalid_request", `${path}${line && `:${line}`}: ${said}.`);
   }
+}
+
+/** The name of keys that the parser leaves out, and one that it does not. */
+const [DROPPED, KEPT] = ["__proto__", "__proto__-"];
+
+/** @throws {M40Error} for a key that the parser leaves out. */
+function refuseDropped(reader: ConfigReader, text: string, path: string): void {
+  if (!text.includes(DROPPED)) return;
+  const place = placeOf(parseToml(text.replaceAll(DROPPED, KEPT), path));
+  if (place === undefined) return;
+  throw reader.error(place.map((name) => name === KEPT ? DROPPED : name), "there is no such key");
+}
+
+/** The names of the tables and the key. */
+function placeOf(value: unknown): string[] | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [name, one] of Object.entries(value)) {
+    const place = name === KEPT ? [] : placeOf(one);
+    if (place !== undefined) return [name, ...place];
+  }
+  return undefined;
 }
 
 function inFolder(folder: string, path: string): string {

@@ -80,6 +80,15 @@ export class ConfigReader {
     return new M40Error("invalid_request", `${where}: ${name}: ${problem}.`);
   }
 
+  /** @throws {M40Error} for a whole number that may have lost digits when it was read. */
+  exact(number: number, at: readonly string[]): void {
+    if (Number.isSafeInteger(number) || !Number.isInteger(number)) return;
+    throw this.error(
+      at,
+      "got a whole number beyond 2^53, whose last digits would be lost; wanted it in quotes",
+    );
+  }
+
   private value(value: unknown, option: Option<unknown>, at: readonly string[]): unknown {
     const { type, repeatable } = option;
     if (type === undefined) {
@@ -94,6 +103,7 @@ export class ConfigReader {
       const mistaken = typeof one === "number"
         ? typeof parsed === "string"
         : typeof parsed === "number" && Number.isFinite(Number(one));
+      if (typeof one === "number" && typeof parsed === "bigint") this.exact(one, at);
       if (parsed !== undefined && !mistaken) return parsed;
       throw this.error(at, `got ${shown(one)}, wanted ${type.wanted}`);
     };

@@ -39,6 +39,7 @@ function ofTable(
       case "boolean":
         return [{ key, fallback: "bool" as const, value: String(value) }];
       case "number":
+        reader.exact(value, place);
         return [{ key, fallback: numberType([value]), value: numberText(value) }];
     }
     if (Array.isArray(value)) return [ofList(reader, key, value, place)];
@@ -63,6 +64,7 @@ function ofList(
   if (type === "string") return { key, fallback: "strings", value: JSON.stringify(list) };
   if (type === "boolean") return { key, fallback: "bool", value: JSON.stringify(list) };
   const numbers = list as readonly number[];
+  for (const number of numbers) reader.exact(number, at);
   return { key, fallback: numberType(numbers), value: `[${numbers.map(numberText).join(",")}]` };
 }
 

@@ -35,6 +35,7 @@ Deno.test("a configuration is read: options by their names on the command line, 
     top-p = 0.9
     dry-sequence-breaker = ["a", "b"]
     ignore-eos = false
+    seed = "9007199254740993"
 
     [models.own]
     file = "models/own.gguf"
@@ -67,7 +68,13 @@ Deno.test("a configuration is read: options by their names on the command line, 
       place: undefined,
       options: { ctx: 8192, "keep-alive": Infinity, "chat-template": "chatml" },
       defaults: {
-        sampling: { temperature: 0, topP: 0.9, drySequenceBreakers: ["a", "b"] },
+        sampling: {
+          temperature: 0,
+          topP: 0.9,
+          drySequenceBreakers: ["a", "b"],
+          ignoreEos: false,
+          seed: 9007199254740993n,
+        },
       },
     }],
     ["own", {
@@ -134,6 +141,48 @@ Deno.test("what is wrong in a configuration is said with its line, what was got 
     /^\/etc\/m40\.toml:\d: .*a table may be there only once/,
   );
   assertMatch(complaint("[server]\nport = "), /^\/etc\/m40\.toml:2: /);
+});
+
+Deno.test("a list of nothing is a value of its own", () => {
+  const text = "[models.a]\nstop = []\n[models.a.sampling]\ndry-sequence-breaker = []";
+  const { defaults } = parseConfig(text, "/m40.toml").models.get("a")!;
+  assertEquals(defaults, { stop: [], sampling: { drySequenceBreakers: [] } });
+});
+
+Deno.test("a whole number that has lost digits is refused where each of them counts", () => {
+  const lost = /: got a whole number beyond 2\^53, .*; wanted it in quotes\.$/;
+  for (const key of ["[models.a.sampling]\nseed", "[models.a.override]\nx"]) {
+    assertMatch(complaint(`${key} = 9007199254740993`), lost, key);
+    assertMatch(complaint(`${key} = 0x20000000000001`), lost, key);
+  }
+  assertMatch(complaint("[models.a.override]\nx = [1, 18446744073709551615]"), lost);
+  const { override } = parseConfig('[models.a.override]\nx = 1.5e9\ny = "9007199254740993"', "/m")
+    .models.get("a")!.options;
+  assertEquals(override!.map(({ value }) => value), ["1500000000", "9007199254740993"]);
+});
+
+Deno.test("a key __proto__ is refused wherever it stands, and is a text like any other elsewhere", () => {
+  for (
+    const [text, place] of [
+      ["__proto__ = 1", "1: __proto__"],
+      ["[server]\nport = 1\n__proto__ = 1", "3: server\\.__proto__"],
+      ["[server]\n__proto__.port = 1", "1: server\\.__proto__"],
+      ["server = { __proto__ = { port = 3 } }", "1: server\\.__proto__"],
+      ['[aliases]\n"__proto__" = "a"', "2: aliases\\.__proto__"],
+      ["[models.__proto__]\nctx = 1", "1: models\\.__proto__"],
+    ]
+  ) {
+    assertMatch(
+      complaint(text),
+      new RegExp(`^/etc/m40\\.toml:${place}: there is no such key`),
+      text,
+    );
+  }
+  const { models } = parseConfig(
+    '[models.a] # __proto__ = 1\nsystem = "__proto__ = 1"',
+    "/m40.toml",
+  );
+  assertEquals(models.get("a")!.defaults, { system: "__proto__ = 1" });
 });
 
 Deno.test("the line of a key is found behind any table, quoted or not, and else that of the table", () => {
