@@ -259,21 +259,22 @@ export class Engine {
   ): Promise<Embeddings> {
     this.assertOpen();
     const { services: { queue }, maxRunning, requests } = this;
+    const { param = "input", truncate, signal } = options;
     const pooling = poolingOf(this.model.poolingType);
     const turns = new Turns();
     const tokens: (readonly number[])[] = [];
     for (const text of texts) {
       await turns.next();
       // What is too long is refused, or cut before it is encoded.
-      const isLong = typeof text === "string" && text.length >= LONG_TEXT && !options.truncate;
+      const isLong = typeof text === "string" && text.length >= LONG_TEXT && !truncate;
       if (!isLong) {
-        tokens.push(requests.embeddingTokens(text, options.truncate));
+        tokens.push(requests.embeddingTokens(text, param, truncate));
         continue;
       }
       // Millions of tokens are counted before anything is made of them.
-      const encoded = await this.encode(text, {}, options.signal);
-      requests.checkEmbeddingLength(encoded.length);
-      tokens.push(requests.embeddingTokens(Array.from(encoded)));
+      const encoded = await this.encode(text, {}, signal);
+      requests.checkEmbeddingLength(encoded.length, param);
+      tokens.push(requests.embeddingTokens(Array.from(encoded), param));
     }
     const services = { queue, pooling, maxRunning };
     return {

@@ -65,6 +65,7 @@ export {
   MAX_STOP_TOKENS,
   NAMED_PARAMETERS,
   type NamedParameter,
+  type ParameterNames,
   type Range,
   SAMPLING_DEFAULTS,
   SAMPLING_PARAMETERS,

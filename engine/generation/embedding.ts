@@ -9,6 +9,8 @@ export interface EmbeddingOptions {
   readonly dimensions?: number;
   /** Whether what of a text is beyond the context is left out; default: it is refused. */
   readonly truncate?: boolean;
+  /** What the caller calls the texts, for errors; default "input". */
+  readonly param?: string;
   /** Aborting it ends the work. */
   readonly signal?: AbortSignal;
 }

@@ -11,6 +11,7 @@ import {
   checkRange,
   MAX_STOP_STRINGS,
   MAX_STOP_TOKENS,
+  type ParameterNames,
   type SamplingParameters,
   type Steering,
   validateSampling,
@@ -48,6 +49,8 @@ export interface GenerateRequest {
   reasoning?: "separate" | "inline";
   /** Tokens of reasoning at most, then the model has to answer; 0 for none. Default: no limit. */
   reasoningBudget?: number;
+  /** What the caller calls parameters, where that is not the name in OpenAI's requests: for errors. */
+  names?: ParameterNames;
   /** Aborting it ends the generation. */
   signal?: AbortSignal;
   /** After so many milliseconds the generation ends with the error "timeout"; default: never. */
@@ -172,13 +175,14 @@ export class RequestChecker {
         "stop",
       );
     }
+    const limitName = request.names?.max_tokens ?? "max_tokens";
     if (request.maxTokens !== undefined) {
-      checkRange("max_tokens", request.maxTokens, { min: 0, max: 2 ** 31, integer: true });
+      checkRange(limitName, request.maxTokens, { min: 0, max: 2 ** 31, integer: true });
       const { minTokens = 0 } = request.sampling ?? {};
       if (minTokens > request.maxTokens) {
         throw new M40Error(
           "invalid_request",
-          `min_tokens is ${minTokens}; wanted no more than max_tokens, ${request.maxTokens}`,
+          `min_tokens is ${minTokens}; wanted no more than ${limitName}, ${request.maxTokens}`,
           "min_tokens",
         );
       }
@@ -204,6 +208,7 @@ export class RequestChecker {
     return {
       prompt,
       maxTokens: Math.min(request.maxTokens ?? room, room),
+      limitName,
       sampling,
       stop,
       // Sequences with the same set of end tokens share it on the device.
@@ -228,11 +233,11 @@ export class RequestChecker {
    * sends it has chosen those.
    */
   private samplingOf(
-    { sampling, maxTokens = Infinity, constraint, tools }: GenerateRequest,
+    { sampling, maxTokens = Infinity, constraint, tools, names }: GenerateRequest,
   ): SamplingParameters {
     const all = sampling === undefined
       ? this.sampling
-      : validateSampling(sampling, this.vocabSize, this.sampling);
+      : validateSampling(sampling, this.vocabSize, this.sampling, names);
     const mustEnd = all.ignoreEos && sampling?.ignoreEos === undefined &&
       (constraint ?? tools) !== undefined;
     if (all.minTokens <= maxTokens && !mustEnd) return all;
@@ -318,23 +323,28 @@ export class RequestChecker {
   /**
    * The tokens of a text that is embedded, those that begin and end one included.
    *
+   * @param param What the caller calls it, for errors.
    * @param truncate Whether it is cut where it has more than the context; what ends it stays.
    * @throws {M40Error} "invalid_request" for an empty one, "context_length_exceeded".
    */
-  embeddingTokens(text: string | readonly number[], truncate = false): readonly number[] {
+  embeddingTokens(
+    text: string | readonly number[],
+    param: string,
+    truncate = false,
+  ): readonly number[] {
     const most = this.contextTokens;
     const tokens = typeof text === "string"
       ? this.tokenizer.encode(truncate ? this.longestToken.within(text, most) : text)
-      : this.checkTokens(text);
+      : this.checkTokens(text, param);
     const hasText = typeof text !== "string" || text !== "";
     if (!hasText) {
       throw new M40Error(
         "invalid_request",
         "a text is empty; wanted one with something in it",
-        "input",
+        param,
       );
     }
-    if (!truncate) this.checkEmbeddingLength(tokens.length);
+    if (!truncate) this.checkEmbeddingLength(tokens.length, param);
     if (tokens.length <= most) return tokens;
     const end = tokens.slice(-1).filter((token) =>
       this.tokenizer.addEos && token === this.tokenizer.eos
@@ -343,26 +353,26 @@ export class RequestChecker {
   }
 
   /** @throws {M40Error} "context_length_exceeded" for a text of more tokens than the context has. */
-  checkEmbeddingLength(tokens: number): void {
+  checkEmbeddingLength(tokens: number, param: string): void {
     if (tokens <= this.contextTokens) return;
     throw new M40Error(
       "context_length_exceeded",
       `a text has ${tokens} tokens; the context has ${this.contextTokens}. Shorten it${this.contextAdvice()}.`,
-      "input",
+      param,
     );
   }
 
   /** Checks token ids that come from outside. */
-  checkTokens(tokens: readonly number[]): readonly number[] {
+  checkTokens(tokens: readonly number[], param = "prompt"): readonly number[] {
     if (tokens.length === 0) {
-      throw new M40Error("invalid_request", "got no tokens; wanted at least one", "prompt");
+      throw new M40Error("invalid_request", "got no tokens; wanted at least one", param);
     }
     for (const token of tokens) {
       if (Number.isInteger(token) && token >= 0 && token < this.vocabSize) continue;
       throw new M40Error(
         "invalid_request",
         `got token ${token}; wanted ids from 0 to ${this.vocabSize - 1}`,
-        "prompt",
+        param,
       );
     }
     return tokens;

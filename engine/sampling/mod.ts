@@ -10,6 +10,7 @@ export {
   NAMED_PARAMETERS,
   type NamedParameter,
   type NumericParameter,
+  type ParameterNames,
   type Range,
   SAMPLING_DEFAULTS,
   SAMPLING_PARAMETERS,

@@ -301,6 +301,9 @@ export interface NamedParameter extends Declared {
   readonly field: Separated<SamplingParameter, "_">;
 }
 
+/** What a caller calls parameters, by their names in requests: `max_tokens` and those of sampling. */
+export type ParameterNames = Readonly<Record<string, string | undefined>>;
+
 /** The parameters of {@link SAMPLING_PARAMETERS}, in its order. */
 export const NAMED_PARAMETERS: readonly NamedParameter[] = Object.entries(SAMPLING_PARAMETERS).map(
   ([name, declared]) => ({

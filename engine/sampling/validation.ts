@@ -2,6 +2,7 @@ import { MAX_TOKEN_BIASES } from "../device/mod.ts";
 import { M40Error } from "../errors.ts";
 import {
   NAMED_PARAMETERS,
+  type ParameterNames,
   type Range,
   SAMPLING_DEFAULTS,
   SAMPLING_PARAMETERS,
@@ -23,19 +24,21 @@ const MAX_BREAKER_LENGTH = 64;
  *
  * @param vocabSize Tokens of the vocabulary, for the keys of the logit bias.
  * @param defaults What holds where nothing is given, checked before.
+ * @param names What the caller calls parameters, where that is not the name in requests: for errors.
  * @throws {M40Error} "invalid_request" naming the parameter, what was got and what was wanted.
  */
 export function validateSampling(
   given: Partial<SamplingParameters>,
   vocabSize: number,
   defaults: SamplingParameters = SAMPLING_DEFAULTS,
+  names: ParameterNames = {},
 ): SamplingParameters {
   const all: Record<string, unknown> = { ...defaults };
   for (const one of NAMED_PARAMETERS) {
     const value = given[one.name];
     if (value === undefined) continue;
     if (one.type === "number") {
-      checkRange(one.field, value as number, one as Range);
+      checkRange(names[one.field] ?? one.field, value as number, one as Range);
       if (one.choices?.includes(value as number) === false) throw noMirostat1();
     }
     if (one.type === "texts") checkBreakers(value as readonly string[]);

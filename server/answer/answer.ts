@@ -120,9 +120,12 @@ export class ModelRequest {
     chat: ChatRequest,
     budget: number | undefined,
   ): Promise<GenerateRequest & { prompt: readonly number[] }> {
-    const { ends, server } = this;
+    const { asked, ends, server } = this;
     const writer = chatFormat(model);
-    const { tokens, format, tools } = await this.within((signal) => writer.prompt(chat, signal));
+    const { tokens, format, tools } = await this.within((signal) => writer.prompt(chat, signal))
+      .catch((error) => {
+        throw ofConversation(error, asked);
+      });
     const most = budget ?? server.reasoningBudget ?? -1;
     return {
       ...ends,
@@ -208,6 +211,16 @@ export class ModelRequest {
     this.left = true;
     for (const one of this.answer?.work ?? []) one.cancel();
   }
+}
+
+/** Fields that a conversation comes in. */
+const CONVERSATIONS = ["messages", "input", "prompt"] as const;
+
+/** An engine's error about a conversation, by the name of the body's field that it came in. */
+function ofConversation(error: unknown, asked: object): unknown {
+  const field = CONVERSATIONS.find((name) => name in asked);
+  const isOther = error instanceof M40Error && error.param === "messages" && field !== "messages";
+  return isOther ? new M40Error(error.code, error.message, field) : error;
 }
 
 /**

@@ -28,7 +28,7 @@ export async function embed(
   request: ModelRequest,
   { engine }: ServedModel,
   texts: readonly Prompt[],
-  options: Pick<EmbeddingOptions, "dimensions" | "truncate">,
+  options: Pick<EmbeddingOptions, "dimensions" | "truncate" | "param">,
 ): Promise<Embeddings> {
   return await request.within(
     (signal) => engine.embed(texts, { ...options, signal }),

@@ -10,7 +10,6 @@ import {
   prompt,
   readJson,
   samplingFields,
-  tokenLimit,
   wants,
 } from "../request/mod.ts";
 import { type Answer, modelFields, ModelRequest } from "./answer.ts";
@@ -63,7 +62,6 @@ async function generatedAnswer(
     ...engineRequest(body),
     ...request.ends,
     prompt: body.prompt,
-    maxTokens: tokenLimit(body.max_tokens),
   });
   return new GeneratedAnswer([engine.generate(ready)]);
 }

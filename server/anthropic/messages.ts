@@ -48,7 +48,6 @@ async function messageAnswer(
     ...engineRequest({ ...body, stop: body.stop_sequences }),
     ...await request.conversation(model, chat, reasoningBudget(body)),
     constraint,
-    maxTokens: body.max_tokens,
   });
   return new MessageAnswer(model.engine.generate(ready), {
     model: model.name,

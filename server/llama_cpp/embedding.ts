@@ -54,13 +54,14 @@ async function vectors(
   json: unknown,
 ): Promise<Response> {
   const { input, ...rest } = (json ?? {}) as Record<string, unknown>;
+  const param = input === undefined ? "content" : "input";
   const body = parseBody(
     LlamaEmbeddingRequest,
     input === undefined ? json : { content: input, ...rest },
   );
   const request = new ModelRequest(c, server, body);
   using model = await request.lease();
-  const { vectors } = await embed(request, model, body.content, {});
+  const { vectors } = await embed(request, model, body.content, { param });
   return longAnswer(vectorsAsJson(vectors, (vector, index) => ({
     index,
     embedding: [Array.from(vector)],

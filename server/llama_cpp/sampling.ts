@@ -39,9 +39,5 @@ type Fields =
  * @throws {HttpError} 400 for what the answer cannot be held to.
  */
 export function llamaRequest(fields: Fields): Omit<GenerateRequest, "prompt"> {
-  const { n_predict, seed, ...rest } = fields;
-  return {
-    ...engineRequest({ ...rest, seed: seed === -1 ? undefined : seed }),
-    maxTokens: n_predict == null || n_predict < 0 ? undefined : n_predict,
-  };
+  return engineRequest(fields, { limits: ["n_predict"], randomSeed: true });
 }

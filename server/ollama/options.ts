@@ -23,12 +23,16 @@ const MACHINE = {
 /** The `options` of a request. */
 export const Options = z.object({
   ...sameFields,
+  seed: sameFields.seed.meta({
+    description: "The same seed samples the same tokens; -1: a new one each time.",
+  }),
   repeat_penalty: repetition_penalty,
   num_predict: integer(
     -2,
     2 ** 31,
     "Tokens sampled at most; -1, -2 and absent: as many as the context has room for.",
   ),
+  // Clients ask every model for the same number, or for all that it was trained for, whatever their prompts take.
   num_ctx: integer(
     1,
     2 ** 31,
@@ -53,13 +57,9 @@ export interface Asked {
 export function optionsRequest(
   { options, format, logprobs, top_logprobs }: Asked,
 ): Omit<GenerateRequest, "prompt"> {
-  // Clients ask every model for the same number, or for all that it was trained for, whatever their prompts take.
-  const { num_ctx: _, num_predict, seed, ...rest } = options ?? {};
   return {
-    // As Ollama has it: a new one for each request.
-    ...engineRequest({ ...rest, seed: seed === -1 ? undefined : seed }),
+    ...engineRequest(options ?? {}, { limits: ["num_predict"], randomSeed: true }),
     constraint: format === "free" ? undefined : format,
     topLogprobs: logprobs ? top_logprobs ?? 0 : undefined,
-    maxTokens: num_predict == null || num_predict < 0 ? undefined : num_predict,
   };
 }

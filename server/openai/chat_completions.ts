@@ -2,13 +2,14 @@ import type { Context, Hono } from "hono";
 import type { GenerateRequest } from "../../engine/mod.ts";
 import { readAnyType } from "../access/mod.ts";
 import { ModelRequest } from "../answer/mod.ts";
-import { describe, engineRequest, parseBody, readJson, tokenLimit } from "../request/mod.ts";
+import { describe, engineRequest, parseBody, readJson } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError, unsupported } from "../errors.ts";
 import { route } from "../route.ts";
 import { ChatAnswer } from "./chat_answer.ts";
 import { chatRequest } from "./chat_messages.ts";
 import { ChatCompletionRequest } from "./chat_schemas.ts";
+import { LIMITS } from "./completion_schemas.ts";
 import { answerHead } from "./head.ts";
 import { refuseOthersFields, thinkingOf } from "./others_fields.ts";
 
@@ -26,31 +27,33 @@ export function chatCompletionsRoute(app: Hono<ServerEnv>, server: ServerContext
   });
 }
 
-/** @param withTimings Whether the answer's end tells how long it took, as llama.cpp's server does. */
+/**
+ * @param asLlamaCpp Whether the answer's end tells how long it took, and the seed -1 is a new one each time, as llama.cpp's
+ * server has it.
+ */
 async function answerChat(
   c: Context<ServerEnv>,
   server: ServerContext,
   json: unknown,
-  withTimings: boolean,
+  asLlamaCpp: boolean,
 ): Promise<Response> {
   const body = parseBody(ChatCompletionRequest, json);
   refuseUnsupported(body);
   const request = new ModelRequest(c, server, body);
-  return await request.respond(chatAnswer(request, body, withTimings));
+  return await request.respond(chatAnswer(request, body, asLlamaCpp));
 }
 
 /** Has the engine begin: `n` times the same, each with a random stream of its own. */
 async function chatAnswer(
   request: ModelRequest,
   body: ChatCompletionRequest,
-  withTimings: boolean,
+  asLlamaCpp: boolean,
 ): Promise<ChatAnswer> {
   const model = await request.lease();
   const { engine } = model;
   const ready = await engine.ready({
-    ...engineRequest(body),
+    ...engineRequest(body, { limits: LIMITS, randomSeed: asLlamaCpp }),
     ...await request.conversation(model, chatRequest(body), thinkingOf(body).budget),
-    maxTokens: tokenLimit(body.max_completion_tokens ?? body.max_tokens ?? body.n_predict),
     topLogprobs: body.logprobs ? body.top_logprobs ?? 0 : undefined,
   });
   const requests: GenerateRequest[] = [];
@@ -61,7 +64,7 @@ async function chatAnswer(
   return new ChatAnswer(answerHead(model, "chatcmpl", kind), engine.generateAll(requests), {
     tokenizer: body.logprobs ? engine.tokenizer : undefined,
     withUsage: body.stream_options?.include_usage ?? false,
-    withTimings,
+    withTimings: asLlamaCpp,
     tools: body.tools,
   });
 }

@@ -22,6 +22,9 @@ export const MAX_CHOICES = 32;
 /** How many tokens are generated where a request does not say; OpenAI's default. */
 export const DEFAULT_MAX_TOKENS = 16;
 
+/** The names of how many tokens are sampled at most, the one that counts first before the others. */
+export const LIMITS = ["max_completion_tokens", "max_tokens", "n_predict"] as const;
+
 /** The body of `POST /v1/completions`. */
 export const CompletionRequest = z.object({
   ...modelFields,

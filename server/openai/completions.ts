@@ -9,13 +9,17 @@ import {
   type Prompt,
   readJson,
   requireFim,
-  tokenLimit,
 } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError, unsupported } from "../errors.ts";
 import { route } from "../route.ts";
 import { CompletionAnswer } from "./completion_answer.ts";
-import { CompletionRequest, DEFAULT_MAX_TOKENS, MAX_CHOICES } from "./completion_schemas.ts";
+import {
+  CompletionRequest,
+  DEFAULT_MAX_TOKENS,
+  LIMITS,
+  MAX_CHOICES,
+} from "./completion_schemas.ts";
 import { answerHead } from "./head.ts";
 import { refuseOthersFields } from "./others_fields.ts";
 
@@ -52,12 +56,8 @@ async function completionAnswer(
   const model = await request.lease();
   const { engine } = model;
   const common: Omit<GenerateRequest, "prompt"> = {
-    ...engineRequest(body),
+    ...engineRequest(body, { limits: LIMITS, otherwise: DEFAULT_MAX_TOKENS }),
     ...request.ends,
-    maxTokens: tokenLimit(
-      body.max_completion_tokens ?? body.max_tokens ?? body.n_predict,
-      DEFAULT_MAX_TOKENS,
-    ),
     parseSpecial: body.parse_special ?? true,
     // Candidates are compared by them.
     topLogprobs: body.logprobs ?? (candidates > n ? 0 : undefined),

@@ -62,14 +62,6 @@ export const integer = (min: number, max: number, description: string) =>
 export const mostTokens = (description: string) =>
   integer(-1, 2 ** 31, `${description} -1: as many as the context has room for.`);
 
-/** What {@link mostTokens} says: undefined for no limit, `otherwise` where it says nothing. */
-export function tokenLimit(
-  most: number | null | undefined,
-  otherwise?: number,
-): number | undefined {
-  return most === -1 ? undefined : most ?? otherwise;
-}
-
 /** An object of which nothing more is known: itself, as a copy would lose the order of its keys. */
 export const requiredObject = () =>
   z.custom<Record<string, unknown>>(isJsonObject, wants("an object")).meta({ type: "object" });

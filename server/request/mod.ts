@@ -4,7 +4,7 @@
  * @module
  */
 export { readJson } from "./body.ts";
-export { type ConstraintFields, constraintFields } from "./constraint_fields.ts";
+export { type ConstraintFields, constraintFields, constraintOf } from "./constraint_fields.ts";
 export { contentAsText } from "./content_as_text.ts";
 export { effortBudget, effortFields, thinkingVariables } from "./effort.ts";
 export {
@@ -26,7 +26,6 @@ export {
   string,
   strings,
   tokenIds,
-  tokenLimit,
   typeName,
   wants,
 } from "./fields.ts";

@@ -56,24 +56,51 @@ export type SamplingFields = {
   [Field in keyof typeof samplingFields]?: z.output<(typeof samplingFields)[Field]>;
 };
 
+/** The names under which fields say how many tokens are sampled at most; a number below 0 is no limit. */
+type Limits = Partial<
+  Record<
+    "max_completion_tokens" | "max_tokens" | "max_output_tokens" | "n_predict" | "num_predict",
+    number | null
+  >
+>;
+
+/** What a dialect's fields mean. */
+interface Meanings {
+  /** Its names of the limit, the one that counts first before the others; default: `max_tokens` alone. */
+  readonly limits?: readonly (keyof Limits)[];
+  /** The limit where none is said; default: what the context has room for. */
+  readonly otherwise?: number;
+  /** Whether the seed -1 is a new one each time. */
+  readonly randomSeed?: boolean;
+}
+
 /**
  * What the engine is asked for by the fields that all routes share.
  *
  * @throws {HttpError} 400 for what the answer cannot be held to.
  */
 export function engineRequest(
-  fields: SamplingFields & ConstraintFields,
+  fields: SamplingFields & ConstraintFields & Limits,
+  { limits = ["max_tokens"], otherwise, randomSeed = false }: Meanings = {},
 ): Omit<GenerateRequest, "prompt"> {
   const sampling: Partial<Record<NamedParameter["name"], unknown>> = {};
+  const names: Record<string, string> = {};
   for (const { name, field, alias } of PARAMETERS) {
-    const value = fields[field] ?? (alias && fields[alias]);
-    if (value != null) sampling[name] = value;
+    const isAlias = alias !== undefined && fields[field] == null;
+    const value = fields[isAlias ? alias : field];
+    if (value == null || (value === -1 && name === "seed" && randomSeed)) continue;
+    sampling[name] = value;
+    if (isAlias) names[field] = alias;
   }
-  const stopTokens = fields.stop_token_ids ?? undefined;
+  const limit = limits.find((one) => fields[one] != null);
+  const most = limit === undefined ? otherwise : fields[limit]!;
+  if (limit !== undefined || limits.length === 1) names.max_tokens = limit ?? limits[0];
   return {
     stop: fields.stop,
-    stopTokens,
+    stopTokens: fields.stop_token_ids ?? undefined,
     sampling: sampling as Partial<SamplingParameters>,
     constraint: constraintOf(fields),
+    maxTokens: most === undefined || most < 0 ? undefined : most,
+    names,
   };
 }

@@ -2,7 +2,7 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { type BadRequest, testBadRequests } from "../fixtures/bad_requests.ts";
 import { bodyWith, DIALECTS, fieldName, readRefusal } from "../fixtures/dialects.ts";
-import { startChat } from "../fixtures/server_chat_fixture.ts";
+import { HELLO, startChat } from "../fixtures/server_chat_fixture.ts";
 
 const WRONG: readonly BadRequest[] = [
   [{ model: 5 }, "model"],
@@ -21,7 +21,8 @@ const WRONG_SAMPLING: readonly BadRequest[] = [
   [{ top_k: -2 }, "top_k"],
   [{ top_k: 1.5 }, "top_k"],
   [{ min_p: 2 }, "min_p"],
-  [{ repetition_penalty: 0, repeat_penalty: 0 }, "repetition_penalty"],
+  [{ repetition_penalty: 0, repeat_penalty: 0 }, "repetition_penalty", /^rep[a-z]+_penalty is 0/],
+  [{ repeat_penalty: 0 }, "repeat_penalty", /^repeat_penalty is 0/],
   [{ frequency_penalty: 3 }, "frequency_penalty"],
   [{ presence_penalty: -3 }, "presence_penalty"],
   [{ typical_p: 1.1 }, "typical_p"],
@@ -45,7 +46,6 @@ const WRONG_SAMPLING: readonly BadRequest[] = [
   [{ dynatemp_exponent: 0 }, "dynatemp_exponent"],
   [{ ignore_eos: 1 }, "ignore_eos", /true or false/],
   [{ min_tokens: -1 }, "min_tokens"],
-  [{ min_tokens: 3, max_tokens: 2 }, "min_tokens", /no more than max_tokens/],
   [{ seed: 1.5 }, "seed"],
   [{ seed: "x" }, "seed"],
   [{ seed: 2 ** 65 }, "seed", /from -2\^64 to 2\^64/],
@@ -70,7 +70,12 @@ const WRONG_SAMPLING: readonly BadRequest[] = [
 
 for (const dialect of DIALECTS) {
   const { path, right } = dialect;
-  const sampling = WRONG_SAMPLING.map(([fields, field, ...rest]): BadRequest => [
+  const limits = new RegExp(`no more than ${fieldName(dialect, "max_tokens")}, 2`);
+  const rows: readonly BadRequest[] = [
+    ...WRONG_SAMPLING,
+    [{ min_tokens: 3, max_tokens: 2 }, "min_tokens", limits],
+  ];
+  const sampling = rows.map(([fields, field, ...rest]): BadRequest => [
     bodyWith(dialect, fields),
     fieldName(dialect, field),
     ...rest,
@@ -98,3 +103,32 @@ for (const dialect of DIALECTS) {
     await readRefusal(path, get, 405);
   });
 }
+
+Deno.test("a limit is named as the request names it, of those that a dialect has", async () => {
+  await using server = await startChat();
+  for (const { path, right } of DIALECTS) {
+    if (!path.endsWith("completions")) continue;
+    const rows = ["max_completion_tokens", "n_predict"].map((name): BadRequest => [
+      { [name]: 2, min_tokens: 3 },
+      "min_tokens",
+      new RegExp(`no more than ${name}, 2`),
+    ]);
+    await testBadRequests(server, path, right, rows);
+  }
+});
+
+Deno.test("what is wrong with texts and conversations is said by the field that they came in", async () => {
+  await using server = await startChat({}, "{{ raise_exception('not so') }}");
+  const refused = async (path: string, body: unknown) =>
+    await readRefusal(path, await server.post(path, body), 400);
+  assertEquals((await refused("/v1/chat/completions", { messages: HELLO })).param, "messages");
+  assertEquals((await refused("/v1/responses", { input: "Hello" })).param, "input");
+  const { message } = await refused("/api/generate", { prompt: "Hello" });
+  assertMatch(message, /^prompt: the chat template refuses.*not so/);
+  for (const [path, field] of [["/v1/embeddings", "input"], ["/embedding", "content"]]) {
+    for (const text of ["", [99999]]) {
+      assertEquals((await refused(path, { [field]: text })).param, field);
+    }
+  }
+  assertEquals((await refused("/embedding", { input: [99999] })).param, "input");
+});

@@ -1,5 +1,5 @@
 // What clients of llama.cpp's server ask for: texts in its shape, OpenAI's routes without /v1, /props; and vLLM's tokens.
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import OpenAI from "openai";
 import { ChatCompletion, ChatCompletionChunk } from "../../server/openai/chat_schemas.ts";
 import { LlamaEmbeddings } from "../../server/llama_cpp/embedding.ts";
@@ -100,6 +100,12 @@ Deno.test("/completion heeds llama.cpp's names: stop, seed -1, repeat_penalty, t
   );
   const sampled = { temperature: 2, seed: -1, n_predict: 30 };
   assert((await ask(sampled)).content !== (await ask(sampled)).content);
+  const { timings } = await ask({ n_predict: 1 });
+  assertEquals([timings.predicted_n, timings.predicted_ms, timings.predicted_per_second], [
+    1,
+    0,
+    null,
+  ]);
   const error = await readError(await server.post("/completion", { prompt: ["a", "b"] }), 400);
   assertEquals(error.param, "prompt");
 });
@@ -124,6 +130,14 @@ Deno.test("an OpenAI client whose base URL has no /v1 finds chats, texts, models
     const { prompt_n, cache_n } = timed[0].timings!;
     assertEquals(prompt_n + cache_n, own.usage.prompt_tokens);
   }
+  const sampled = { ...body, temperature: 2, seed: -1, max_tokens: 30 };
+  const texts = async (path: string) =>
+    await Promise.all(
+      [0, 1].map(async () => (await post(server, path, sampled)).choices[0].message),
+    );
+  const [first, second] = await texts("/v1/chat/completions");
+  assertEquals(first, second, "to OpenAI's clients -1 is a seed");
+  assertNotEquals(...await texts("/chat/completions") as [unknown, unknown]);
   const { choices: [{ text }] } = await client.completions.create({
     model: MODEL,
     prompt: "Hello",

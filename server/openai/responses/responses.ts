@@ -3,6 +3,7 @@ import type { ChatRequest, Constraint } from "../../../engine/mod.ts";
 import { ModelRequest } from "../../answer/mod.ts";
 import type { ServedModel } from "../../models/mod.ts";
 import {
+  constraintOf,
   effortBudget,
   effortFields,
   engineRequest,
@@ -53,7 +54,7 @@ export function responsesRoutes(
       refuseUnsupported(body);
       const asked = readConversation(body, store);
       const { leftOut } = asked.toolUse;
-      const constraint = constraintOf(body);
+      const constraint = onlyConstraint(body);
       const request = new ModelRequest(c, server, body);
       const response = await request.respond(
         responseAnswer(request, body, asked, constraint, store),
@@ -89,10 +90,9 @@ async function responseAnswer(
   const wanted = body.max_output_tokens ?? undefined;
   const probabilities = topLogprobs(body);
   const ready = await model.engine.ready({
-    ...engineRequest(body),
+    ...engineRequest(body, { limits: ["max_output_tokens"] }),
     ...await conversationOfBody(request, model, body, chat, wanted),
     constraint,
-    maxTokens: wanted,
     topLogprobs: probabilities,
   });
   return new ResponseAnswer(responseHead(model, body), model.engine.generate(ready), {
@@ -172,8 +172,8 @@ function conversationOfBody(
 }
 
 /** What the answer's text must be like; undefined where the body says nothing of it. */
-function constraintOf(body: ResponsesRequest): Constraint | undefined {
-  const { constraint } = engineRequest(body);
+function onlyConstraint(body: ResponsesRequest): Constraint | undefined {
+  const constraint = constraintOf(body);
   const own = textConstraint(body.text?.format);
   if (constraint === undefined || own === undefined) return constraint ?? own;
   throw new HttpError(

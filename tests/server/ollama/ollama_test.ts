@@ -191,6 +191,7 @@ Deno.test("options: each acts as its name says, seeds are kept, -1 and -2 tokens
     await whole(server, "/api/generate", { prompt: "Hello", options });
   const sampled = (seed: number) => ask({ seed, num_predict: 8, temperature: 1.5 });
   assertEquals((await sampled(7)).response, (await sampled(7)).response);
+  assertNotEquals((await sampled(-1)).response, (await sampled(-1)).response);
   // Two seeds that are one number.
   const long = async (seed: string) => {
     const text =
