@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { M40Error } from "../errors.ts";
-import { WorkClock } from "./jinja/work_clock.ts";
+import { msOfThread, WorkClock } from "./jinja/work_clock.ts";
 import { postedJob } from "./posted_job.ts";
 import type { RenderJob, RenderReply } from "./render_job.ts";
 
@@ -19,7 +19,12 @@ const YOUNG_MEMORY_MIB = 16;
 /** The module that threads run. */
 export const TEMPLATE_WORKER = new URL("./template_worker.ts", import.meta.url);
 
-type Message = "ready" | RenderReply;
+/** That the thread is there, and what `threadFolder` says of it. */
+interface Ready {
+  readonly thread?: string;
+}
+
+type Message = Ready | RenderReply;
 
 /** A thread that renders templates. It does one job at a time. */
 export class TemplateThread {
@@ -28,6 +33,8 @@ export class TemplateThread {
   private waiting?: PromiseWithResolvers<Message>;
   /** Why there will be no message any more. */
   private reason?: M40Error;
+  /** Milliseconds of a processor that it has had. */
+  private used?: () => number;
 
   private constructor(module: URL) {
     this.worker = new Worker(module, {
@@ -56,11 +63,12 @@ export class TemplateThread {
   static async start(module: URL): Promise<TemplateThread> {
     const thread = new TemplateThread(module);
     try {
-      await thread.next(
+      const ready = await thread.next(
         START_LIMIT_MS,
         START_LIMIT_MS,
         () => noThread(`it was not there after ${START_LIMIT_MS} ms`),
-      );
+      ) as Ready;
+      thread.used = msOfThread(ready.thread);
       return thread;
     } catch (error) {
       await thread.end();
@@ -102,7 +110,7 @@ export class TemplateThread {
   private async next(limitMs: number, mostMs: number, late: () => M40Error): Promise<Message> {
     if (this.reason !== undefined) throw this.reason;
     this.waiting = Promise.withResolvers();
-    const clock = new WorkClock();
+    const clock = new WorkClock(this.used);
     const look = () => {
       const left = clock.left(limitMs, mostMs);
       timer = left > 0

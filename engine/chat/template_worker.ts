@@ -5,6 +5,7 @@
  * @module
  */
 import { parentPort } from "node:worker_threads";
+import { threadFolder } from "./jinja/work_clock.ts";
 import { jobOf, type PostedJob } from "./posted_job.ts";
 import { programOf, reply } from "./render_template.ts";
 
@@ -14,4 +15,4 @@ port.on("message", (posted: PostedJob) => {
   const program = posted.wantsProgram && "text" in made ? programOf(posted.template) : undefined;
   port.postMessage(program === undefined ? made : { ...made, program });
 });
-port.postMessage("ready");
+port.postMessage({ thread: threadFolder() });

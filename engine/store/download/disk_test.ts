@@ -99,7 +99,7 @@ Deno.test({
         () =>
           download({ url: server.url("/f") }, disk.target, {
             connections,
-            tuning: { ...QUICK, pieceBytes: 2 ** 20, stallMs: 5000 },
+            tuning: { ...QUICK, pieceBytes: 2 ** 20 },
             onProgress({ doneBytes }) {
               if (full || doneBytes < BYTES.length / 2) return;
               full = true;
