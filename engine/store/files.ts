@@ -56,6 +56,26 @@ export async function foreignEntries(
   return names.sort();
 }
 
+/** Removes a file, where there is one. */
+export async function removeIfThere(path: string): Promise<void> {
+  try {
+    await Deno.remove(path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}
+
+/** Fills `into` with what is next in a file; returns how many bytes there were. */
+export async function fill(file: Deno.FsFile, into: Uint8Array): Promise<number> {
+  let filled = 0;
+  while (filled < into.length) {
+    const count = await file.read(into.subarray(filled));
+    if (count === null) break;
+    filled += count;
+  }
+  return filled;
+}
+
 /** The text of a regular file, no link, of at most that many bytes. */
 export async function readSmallText(path: string, maxBytes: number): Promise<string> {
   // Before it is opened: opening a pipe would wait for its other end.
@@ -69,12 +89,7 @@ export async function readText(path: string, bytes: number, maxBytes: number): P
   if (bytes > maxBytes) throw new Error(`it has ${bytes} bytes, and ${maxBytes} are the most`);
   using file = await Deno.open(path, { read: true });
   const buffer = new Uint8Array(bytes + 1);
-  let length = 0;
-  while (length < buffer.length) {
-    const count = await file.read(buffer.subarray(length));
-    if (count === null) break;
-    length += count;
-  }
+  const length = await fill(file, buffer);
   if (length > bytes) throw new Error("it grew while it was read");
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(buffer.subarray(0, length));

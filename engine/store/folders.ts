@@ -1,4 +1,5 @@
 import { isAbsolute, join, resolve } from "@std/path";
+import { M40Error } from "../errors.ts";
 
 /**
  * Where models are kept: `$M40_MODELS`, else `$XDG_DATA_HOME/m40/models`, else
@@ -9,6 +10,17 @@ export function modelsDirectory(): string | undefined {
   if (models) return resolve(models);
   const base = baseDirectory("XDG_DATA_HOME", ".local/share");
   return base && join(base, "models");
+}
+
+/**
+ * The same.
+ *
+ * @throws {M40Error} `io` where there is none.
+ */
+export function requireModelsDirectory(): string {
+  const directory = modelsDirectory();
+  if (directory === undefined) throw new M40Error("io", NO_MODELS_DIRECTORY);
+  return directory;
 }
 
 /** What to do where there is no {@link modelsDirectory}. */

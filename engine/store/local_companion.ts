@@ -1,4 +1,5 @@
 import { type Companion, PEEK_BYTES, peekCompanion } from "../gguf/mod.ts";
+import { fill } from "./files.ts";
 
 /** What files are that were looked at, by which file, how long, and when written. */
 const known = new Map<string, Companion | undefined>();
@@ -19,23 +20,13 @@ export async function localCompanion(
     if (!isFile) return undefined;
     const key = `${path}\n${dev} ${ino} ${size} ${mtime?.getTime()} ${isPart}`;
     if (known.has(key)) return known.get(key);
-    const companion = peekCompanion(await firstBytes(path), isPart);
+    using file = await Deno.open(path, { read: true });
+    const bytes = new Uint8Array(PEEK_BYTES);
+    const companion = peekCompanion(bytes.subarray(0, await fill(file, bytes)), isPart);
     if (known.size >= MAX_KNOWN) known.clear();
     known.set(key, companion);
     return companion;
   } catch {
     return undefined;
   }
-}
-
-async function firstBytes(path: string): Promise<Uint8Array> {
-  using file = await Deno.open(path, { read: true });
-  const bytes = new Uint8Array(PEEK_BYTES);
-  let length = 0;
-  while (length < bytes.length) {
-    const count = await file.read(bytes.subarray(length));
-    if (count === null) break;
-    length += count;
-  }
-  return bytes.subarray(0, length);
 }

@@ -3,6 +3,7 @@ export {
   configDirectory,
   modelsDirectory,
   NO_MODELS_DIRECTORY,
+  requireModelsDirectory,
   stateDirectory,
 } from "./folders.ts";
 export { type ModelDefaults, recordDefaults } from "./model_defaults.ts";
@@ -18,7 +19,7 @@ export {
   type ReadableHead,
   type RemoteFile,
 } from "./download/mod.ts";
-export { foreignEntries } from "./files.ts";
+export { foreignEntries, removeIfThere } from "./files.ts";
 export { localCompanion } from "./local_companion.ts";
 export { lockModel } from "./model_lock.ts";
 export {

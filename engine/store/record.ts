@@ -72,7 +72,7 @@ export async function readRecord(directory: string, name: string): Promise<Recor
   try {
     // Before it is opened: opening a pipe would wait for its other end.
     const info = await Deno.stat(path);
-    if (!info.isFile) throw new RecordError("it is not a file");
+    if (!info.isFile) throw new Error("it is not a file");
     const text = await readText(path, info.size, MAX_RECORD_BYTES);
     return { record: parseRecord(JSON.parse(text), name) };
   } catch (error) {
@@ -80,11 +80,6 @@ export async function readRecord(directory: string, name: string): Promise<Recor
     const reason = error instanceof SyntaxError ? "it is not JSON" : systemReason(error);
     return { problem: `the record ${path} is not used: ${reason}` };
   }
-}
-
-/** Why a record cannot be used. */
-class RecordError extends Error {
-  override readonly name = "RecordError";
 }
 
 /**
@@ -135,7 +130,7 @@ function encode(name: string, record: ModelRecord): Uint8Array {
   const bytes = new TextEncoder().encode(text);
   try {
     if (bytes.length > MAX_RECORD_BYTES) {
-      throw new RecordError(`it would have ${bytes.length} bytes`);
+      throw new Error(`it would have ${bytes.length} bytes`);
     }
     parseRecord(JSON.parse(text), name);
   } catch (error) {
@@ -156,11 +151,11 @@ function encode(name: string, record: ModelRecord): Uint8Array {
 function parseRecord(value: unknown, name: string): ModelRecord {
   const fields = objectOf(value, "the record");
   if (fields.version !== 1) {
-    throw new RecordError(`"version" is ${shown(fields.version)}, wanted 1`);
+    throw new Error(`"version" is ${shown(fields.version)}, wanted 1`);
   }
   const source = textOf(fields.source, '"source"', MAX_SOURCE_LENGTH);
   const pulledAt = new Date(textOf(fields.pulled_at, '"pulled_at"', 40));
-  if (Number.isNaN(pulledAt.getTime())) throw new RecordError('"pulled_at" is not a date');
+  if (Number.isNaN(pulledAt.getTime())) throw new Error('"pulled_at" is not a date');
   return {
     source,
     pulledAt,
@@ -174,7 +169,7 @@ function parseRecord(value: unknown, name: string): ModelRecord {
 
 function filesOf(value: unknown, model: string): RecordedFile[] {
   if (!Array.isArray(value) || value.length < 1 || value.length > MAX_PARTS) {
-    throw new RecordError(`"files" is not a list of 1 to ${MAX_PARTS} files`);
+    throw new Error(`"files" is not a list of 1 to ${MAX_PARTS} files`);
   }
   return value.map((each, i) => {
     const what = `file ${i + 1} of "files"`;
@@ -185,14 +180,14 @@ function filesOf(value: unknown, model: string): RecordedFile[] {
       ? parsed?.part === undefined || parsed.part.count === 1
       : parsed?.part?.count === value.length && parsed.part.number === i + 1;
     if (parsed?.name !== model || !rightPart) {
-      throw new RecordError(`${what} is ${shown(name)}, which is no file of this model`);
+      throw new Error(`${what} is ${shown(name)}, which is no file of this model`);
     }
     const { bytes, sha256 } = fields;
     if (!Number.isSafeInteger(bytes) || (bytes as number) < 0) {
-      throw new RecordError(`the size of ${what} is ${shown(bytes)}, wanted a number of bytes`);
+      throw new Error(`the size of ${what} is ${shown(bytes)}, wanted a number of bytes`);
     }
     if (sha256 !== undefined && !(typeof sha256 === "string" && /^[0-9a-f]{64}$/.test(sha256))) {
-      throw new RecordError(`"sha256" of ${what} is ${shown(sha256)}, wanted 64 hex digits`);
+      throw new Error(`"sha256" of ${what} is ${shown(sha256)}, wanted 64 hex digits`);
     }
     return { name, bytes: bytes as number, sha256 };
   });
@@ -206,17 +201,17 @@ function filesOf(value: unknown, model: string): RecordedFile[] {
 export function parseParameters(value: unknown): Record<string, ParameterValue> {
   const entries = Object.entries(objectOf(value, '"parameters"'));
   if (entries.length > MAX_PARAMETERS) {
-    throw new RecordError(
+    throw new Error(
       `there are ${entries.length} parameters, wanted ${MAX_PARAMETERS} at most`,
     );
   }
   const parameters: Record<string, ParameterValue> = {};
   for (const [name, each] of entries) {
     if (!PARAMETER_NAME.test(name)) {
-      throw new RecordError(`${shown(name)} cannot be a parameter's name`);
+      throw new Error(`${shown(name)} cannot be a parameter's name`);
     }
     if (!isParameterValue(each)) {
-      throw new RecordError(
+      throw new Error(
         `parameter "${name}" is ${shown(each)}, wanted a number, a text, true, false or texts`,
       );
     }
@@ -232,18 +227,18 @@ export function parseParameters(value: unknown): Record<string, ParameterValue> 
  */
 export function parseMessages(value: unknown): RecordedMessage[] {
   if (!Array.isArray(value) || value.length > MAX_MESSAGES) {
-    throw new RecordError(`"messages" is not a list of ${MAX_MESSAGES} messages at most`);
+    throw new Error(`"messages" is not a list of ${MAX_MESSAGES} messages at most`);
   }
   return value.map((each, i) => {
     const what = `message ${i + 1}`;
     const { role, content, images } = objectOf(each, what);
     if (role !== "system" && role !== "user" && role !== "assistant") {
-      throw new RecordError(
+      throw new Error(
         `${what} has the role ${shown(role)}, wanted system, user or assistant`,
       );
     }
     if (Array.isArray(images) && images.length > 0) {
-      throw new RecordError(`${what} has pictures, which m40 does not take`);
+      throw new Error(`${what} has pictures, which m40 does not take`);
     }
     return { role, content: textOf(content, `the content of ${what}`, MAX_TEXT_LENGTH) };
   });
@@ -260,14 +255,14 @@ function isShortText(value: unknown): value is string {
 
 function objectOf(value: unknown, what: string): Record<string, unknown> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new RecordError(`${what} is ${shown(value)}, wanted an object`);
+    throw new Error(`${what} is ${shown(value)}, wanted an object`);
   }
   return value as Record<string, unknown>;
 }
 
 function textOf(value: unknown, what: string, maxLength: number): string {
   if (typeof value === "string" && value.length <= maxLength) return value;
-  throw new RecordError(
+  throw new Error(
     typeof value === "string"
       ? `${what} has ${value.length} characters, and ${maxLength} are the most`
       : `${what} is ${shown(value)}, wanted a text`,

@@ -1,7 +1,7 @@
 import { join } from "@std/path";
 import { M40Error } from "../errors.ts";
 import { systemReason } from "../system_error.ts";
-import { modelsDirectory, NO_MODELS_DIRECTORY } from "./folders.ts";
+import { requireModelsDirectory } from "./folders.ts";
 import { lockModel } from "./model_lock.ts";
 import { DEMO_MODEL, isModelName, quoteName, recordFileName } from "./names.ts";
 import { filesOf } from "./own.ts";
@@ -30,8 +30,7 @@ export interface Removed {
  * `model_not_found`; `io` where it is being fetched, or cannot be removed.
  */
 export async function removeModel(name: string): Promise<Removed> {
-  const directory = modelsDirectory();
-  if (directory === undefined) throw new M40Error("io", NO_MODELS_DIRECTORY);
+  const directory = requireModelsDirectory();
   const own = name !== DEMO_MODEL && isModelName(name) ? await ownName(directory, name) : undefined;
   if (own === undefined) throw notOurs(name, await resolveModel(name));
   using _lock = await lockModel(directory, own);

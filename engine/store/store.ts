@@ -168,8 +168,7 @@ function onlyOneOf(models: readonly ForeignModel[], wanted: string): ForeignMode
   if (address === undefined) return undefined;
   const inside = models.filter(({ longName, quantisation }) =>
     longName.toLowerCase().startsWith(`${address.toLowerCase()}/`) &&
-    (asked === undefined ||
-      quantisation !== undefined && sameQuantisation(quantisation, asked))
+    (asked === undefined || sameQuantisation(quantisation, asked))
   );
   const usable = inside.filter(({ problem }) => problem === undefined);
   if (usable.length > 1) {

@@ -2,23 +2,6 @@ import { statfs } from "node:fs/promises";
 import { dirname } from "@std/path";
 import { DownloadError } from "./errors.ts";
 
-/** The free space of a file system, in bytes. */
-interface Space {
-  readonly free: number;
-  /** What of it is to stay free. */
-  readonly reserve: number;
-}
-
-async function spaceAt(folder: string, reserveBytes: number): Promise<Space | undefined> {
-  try {
-    const { bsize, blocks, bavail } = await statfs(folder);
-    return { free: bavail * bsize, reserve: Math.min(reserveBytes, blocks * bsize / 20) };
-  } catch {
-    // Some network file systems do not say; a full one is noticed when it is written to.
-    return undefined;
-  }
-}
-
 /**
  * Checks that a disk has room for the bytes still to write, plus what has to stay free.
  *
@@ -34,15 +17,19 @@ export async function checkSpace(
   reserveBytes: number,
   share = 1,
 ): Promise<void> {
-  const space = await spaceAt(folder, reserveBytes);
-  if (space === undefined || space.free - missing >= space.reserve * share) return;
+  // Some network file systems do not say; a full one is noticed when it is written to.
+  const space = await statfs(folder).catch(() => undefined);
+  if (space === undefined) return;
+  const free = space.bavail * space.bsize;
+  const reserve = Math.min(reserveBytes, space.blocks * space.bsize / 20);
+  if (free - missing >= reserve * share) return;
   throw new DownloadError(
     "io",
-    `The disk of ${dirname(folder)} has ${gib(space.free)} free; wanted ${
+    `The disk of ${dirname(folder)} has ${gib(free)} free; wanted ${
       gib(missing)
     } for what is still to be ` +
       `fetched and ${
-        gib(space.reserve)
+        gib(reserve)
       } that stay free. Remove something (m40 rm), or set M40_MODELS to a ` +
       "folder on another disk. What was fetched is kept.",
   );

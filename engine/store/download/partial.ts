@@ -1,6 +1,7 @@
 import { dirname, join } from "@std/path";
 import { M40Error } from "../../errors.ts";
 import { systemReason } from "../../system_error.ts";
+import { removeIfThere } from "../files.ts";
 import type { Identity } from "./identity.ts";
 import { encodeJournal, readJournal } from "./journal.ts";
 import { RangeSet } from "./ranges.ts";
@@ -211,14 +212,6 @@ async function syncFolder(path: string): Promise<void> {
     await folder.sync();
   } catch {
     // Some network file systems refuse; what was renamed is renamed all the same.
-  }
-}
-
-async function removeIfThere(path: string): Promise<void> {
-  try {
-    await Deno.remove(path);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
 }
 

@@ -6,19 +6,27 @@ import {
   isModelName,
   lockModel,
   type ModelRecord,
-  modelsDirectory,
-  NO_MODELS_DIRECTORY,
   parseNewModelName,
   PARTIAL_FOLDER,
   quoteName,
   type RecordedFile,
   recordFileName,
+  removeIfThere,
+  requireModelsDirectory,
   resolveModel,
   type StoredModel,
   writeRecord,
 } from "../mod.ts";
 import { systemReason } from "../../system_error.ts";
-import { fileNames, putInPlace, removeFormer, STAGING, stagingFolder } from "./place.ts";
+import {
+  fileNames,
+  hardLink,
+  putInPlace,
+  removeFormer,
+  STAGING,
+  stagingFolder,
+  withHashes,
+} from "./place.ts";
 
 /** A copy of a model. */
 export interface Copied {
@@ -54,8 +62,7 @@ export async function copyModel(
   to: string,
   { force = false, describe = (record) => record }: CopyOptions = {},
 ): Promise<Copied> {
-  const directory = modelsDirectory();
-  if (directory === undefined) throw new M40Error("io", NO_MODELS_DIRECTORY);
+  const directory = requireModelsDirectory();
   const { name } = parseNewModelName(to);
   const source = await resolveModel(from);
   const names = fileNames(name, source.files.length);
@@ -122,7 +129,7 @@ async function stage(
     await Deno.mkdir(folder, { recursive: true });
     for (const [i, path] of source.files.entries()) {
       const target = join(folder, names[i]);
-      if (!mayLink(source) || !await link(path, target)) {
+      if (!mayLink(source) || !await hardLink(path, target)) {
         await Deno.copyFile(path, target);
         linked = false;
       }
@@ -144,17 +151,6 @@ function mayLink({ origin }: StoredModel): boolean {
   return origin === "store" || origin === "ollama" || origin === "hugging-face";
 }
 
-async function link(from: string, to: string): Promise<boolean> {
-  try {
-    // The file itself: a second name of a link would lead wherever it leads later.
-    await Deno.link(await Deno.realPath(from), to);
-    return true;
-  } catch {
-    // Another file system, one without hard links, or another user's file.
-    return false;
-  }
-}
-
 async function sizeOf(path: string): Promise<number> {
   return (await Deno.stat(path)).size;
 }
@@ -162,9 +158,8 @@ async function sizeOf(path: string): Promise<number> {
 async function removeRecord(directory: string, name: string): Promise<void> {
   const path = join(directory, recordFileName(name));
   try {
-    await Deno.remove(path);
+    await removeIfThere(path);
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return;
     throw new M40Error("io", `${path} cannot be replaced: ${systemReason(error)}.`);
   }
 }
@@ -175,9 +170,5 @@ function recordOf(source: StoredModel, files: readonly RecordedFile[]): ModelRec
   if (record === undefined) {
     return origin === "path" ? { source: path, pulledAt: new Date(), files } : undefined;
   }
-  const hashed = files.map((file, i) => {
-    const known = record.files[i];
-    return known?.bytes === file.bytes ? { ...file, sha256: known.sha256 } : file;
-  });
-  return { ...record, files: hashed };
+  return { ...record, files: withHashes(files, record) };
 }

@@ -1,12 +1,10 @@
-import { join } from "@std/path";
+import { basename, join } from "@std/path";
 import { M40Error } from "../../errors.ts";
 import {
   filesOf,
   lockModel,
   MAX_TEXT_LENGTH,
   type ModelRecord,
-  modelsDirectory,
-  NO_MODELS_DIRECTORY,
   type ParameterValue,
   parseNewModelName,
   parseParameters,
@@ -14,11 +12,13 @@ import {
   readRecord,
   recordDefaults,
   type RecordedFile,
+  requireModelsDirectory,
   type StoredModel,
   writeRecord,
 } from "../mod.ts";
 import { systemReason } from "../../system_error.ts";
 import { copyModel } from "./copy.ts";
+import { withHashes } from "./place.ts";
 
 /** What a model that is made of another has of its own; what is absent is as that one has it. */
 export interface Creation {
@@ -68,8 +68,7 @@ export async function createModel(
   from: StoredModel,
   creation: Creation,
 ): Promise<void> {
-  const directory = modelsDirectory();
-  if (directory === undefined) throw new M40Error("io", NO_MODELS_DIRECTORY);
+  const directory = requireModelsDirectory();
   parseNewModelName(name);
   const describe = (known: ModelRecord | undefined, files: readonly RecordedFile[]) => ({
     source: from.name,
@@ -97,23 +96,15 @@ export async function createModel(
           "model",
         );
       }
-      return await writeRecord(directory, name, describe(from.record, await recorded(files, from)));
+      const there = await Promise.all(files.map(async (path) => ({
+        name: basename(path),
+        bytes: (await Deno.stat(path)).size,
+      })));
+      const recorded = withHashes(there, from.record);
+      return await writeRecord(directory, name, describe(from.record, recorded));
     }
   }
   await copyModel(from.name, name, { describe });
-}
-
-/** What is known of files that are there already. */
-async function recorded(
-  paths: readonly string[],
-  { record }: StoredModel,
-): Promise<RecordedFile[]> {
-  return await Promise.all(paths.map(async (path, i) => {
-    const { size: bytes } = await Deno.stat(path);
-    const known = record?.files[i];
-    const sha256 = known?.bytes === bytes ? known.sha256 : undefined;
-    return { name: path.slice(path.lastIndexOf("/") + 1), bytes, sha256 };
-  }));
 }
 
 async function bytesOf(paths: readonly string[]): Promise<number> {

@@ -8,13 +8,16 @@ import { M40Error } from "../../errors.ts";
 import {
   type Choice,
   FileHash,
+  filesOf,
   modelFileName,
+  type ModelRecord,
   parseFileName,
   PARTIAL_FOLDER,
   quoteName,
   readRecord,
   type RecordedFile,
   type RemoteFile,
+  removeIfThere,
 } from "../mod.ts";
 import { systemReason } from "../../system_error.ts";
 
@@ -117,21 +120,6 @@ async function isTaken(directory: string, name: string): Promise<boolean> {
   });
 }
 
-/** The names of all files that a model of that name has in the directory, whole or in parts. */
-async function filesOf(directory: string, name: string): Promise<string[]> {
-  const files: string[] = [];
-  try {
-    for await (const entry of Deno.readDir(directory)) {
-      if (!entry.isDirectory && parseFileName(entry.name)?.name === name) files.push(entry.name);
-    }
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) {
-      throw new M40Error("io", `${directory} cannot be read: ${systemReason(error)}`);
-    }
-  }
-  return files;
-}
-
 /** Removes what a model of that name had before, once its new files are moved into place. */
 export async function removeFormer(
   directory: string,
@@ -163,14 +151,6 @@ export async function putInPlace(
   for (const name of [...others, first]) {
     if (await sizeOf(join(from, name)) === undefined) continue;
     await change(name, () => Deno.rename(join(from, name), join(to, name)));
-  }
-}
-
-async function removeIfThere(path: string): Promise<void> {
-  try {
-    await Deno.remove(path);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
 }
 
@@ -228,12 +208,29 @@ async function findEqual(directory: string, name: string, choice: Choice) {
 
 /** Gives a file of this machine a second name; on another file system, a link that leads to it. */
 export async function link(from: string, to: string): Promise<void> {
+  if (!await hardLink(from, to)) await Deno.symlink(from, to);
+}
+
+/** Gives a file a second name; false on another file system, one without hard links, and of another user's file. */
+export async function hardLink(from: string, to: string): Promise<boolean> {
   try {
-    // A link to a link would follow it wherever it may point later.
+    // The file itself: a second name of a link would lead wherever it leads later.
     await Deno.link(await Deno.realPath(from), to);
+    return true;
   } catch {
-    await Deno.symlink(from, to);
+    return false;
   }
+}
+
+/** What is known of a model's files, with the hashes of those that a record has with as many bytes. */
+export function withHashes(
+  files: readonly RecordedFile[],
+  record: ModelRecord | undefined,
+): RecordedFile[] {
+  return files.map((file, i) => {
+    const known = record?.files[i];
+    return known?.bytes === file.bytes ? { ...file, sha256: known.sha256 } : file;
+  });
 }
 
 /** The folder that a model is put together in, by the holder of its lock. */

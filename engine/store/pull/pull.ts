@@ -9,14 +9,13 @@ import {
   findSource,
   lockModel,
   modelFileName,
-  modelsDirectory,
-  NO_MODELS_DIRECTORY,
   parseNewModelName,
   parseReference,
   PARTIAL_FOLDER,
   type ReadableHead,
   type RecordedFile,
   type Reference,
+  requireModelsDirectory,
   type Source,
   writeRecord,
 } from "../mod.ts";
@@ -44,8 +43,7 @@ import type { Pulled, PullOptions } from "./types.ts";
 export async function pull(text: string, options: PullOptions = {}): Promise<Pulled> {
   const { force = false, signal, onNote = () => {} } = options;
   if (options.name !== undefined) parseNewModelName(options.name);
-  const directory = modelsDirectory();
-  if (directory === undefined) throw new M40Error("io", NO_MODELS_DIRECTORY);
+  const directory = requireModelsDirectory();
   const reference = withQuantisation(parseReference(text), options.quantisation);
   const checking = (): Checking => ({
     target: targetOrReason(options.device ?? "auto", options.kvType ?? "f16", options.here),

@@ -98,7 +98,7 @@ function withoutSecrets(headers: Question["headers"] = {}): Record<string, strin
 }
 
 async function readBody(response: Response, url: URL, { what, maxBytes, cut }: Question) {
-  const chunks: Uint8Array[] = [];
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
   for await (const chunk of response.body ?? []) {
     if (cut && length + chunk.length >= maxBytes) {
@@ -117,13 +117,7 @@ async function readBody(response: Response, url: URL, { what, maxBytes, cut }: Q
     }
     chunks.push(chunk);
   }
-  const body = new Uint8Array(length);
-  let filled = 0;
-  for (const chunk of chunks) {
-    body.set(chunk, filled);
-    filled += chunk.length;
-  }
-  return body;
+  return await new Blob(chunks).bytes();
 }
 
 function unreachable(url: URL, { what }: Question, error: unknown): M40Error {

@@ -106,11 +106,10 @@ function assertWhole({ id, files, pieces }: Snapshot, reference: HubReference): 
     .filter((whole) => !paths.has(whole));
   const isThere = quantisation === undefined
     ? files.length > 0
-    : files.some(({ path }) => isOf(path, quantisation));
+    : files.some(({ path }) => sameQuantisation(quantisationOf(path), quantisation));
   const wanted = missing.find((whole) =>
-    file !== undefined
-      ? whole === file
-      : !isThere && (quantisation === undefined || isOf(whole, quantisation))
+    file !== undefined ? whole === file : !isThere &&
+      (quantisation === undefined || sameQuantisation(quantisationOf(whole), quantisation))
   );
   if (wanted === undefined) return;
   const names = piecesOf(wanted, pieces).map((path) => basename(path));
@@ -119,11 +118,6 @@ function assertWhole({ id, files, pieces }: Snapshot, reference: HubReference): 
     `hf.co/${id} has no ${wanted} as one file, nor in parts that m40 reads. Fetch the pieces from its page. ` +
       joinAdvice(basename(wanted), names),
   );
-}
-
-function isOf(path: string, quantisation: string): boolean {
-  const own = quantisationOf(path);
-  return own !== undefined && sameQuantisation(own, quantisation);
 }
 
 /** Those of a repository's files that are no models, as far as a reference makes one look. */
@@ -136,7 +130,7 @@ async function companionsOf(
   const asked = reference.quantisation ?? (reference.file && quantisationOf(reference.file));
   const ofIt = asked === undefined
     ? variants
-    : variants.filter((each) => hasQuantisation(each, asked));
+    : variants.filter((each) => sameQuantisation(each.quantisation, asked));
   const among = (some: readonly Variant[]) =>
     findCompanions(some, variants, ({ files: [file] }) => remoteFile(snapshot, file), signal);
   try {
@@ -145,7 +139,7 @@ async function companionsOf(
     // Of a quantisation that no model has, the others are offered.
     return [
       ...companions,
-      ...await among(variants.filter((each) => !hasQuantisation(each, asked))),
+      ...await among(variants.filter((each) => !sameQuantisation(each.quantisation, asked))),
     ];
   } catch (error) {
     const status = error instanceof DownloadError ? error.status : undefined;
@@ -287,7 +281,9 @@ function select(content: Content, reference: HubReference, id: string): Variant[
     if (named !== undefined) return [complete(named, id)];
     // Repositories rename their files now and then; an alias means its quantisation then.
     const ofAlias = reference.alias &&
-      variants.filter((variant) => sameAsFile(variant, file) && variant.missing.length === 0);
+      variants.filter((variant) =>
+        sameQuantisation(variant.quantisation, quantisationOf(file)) && variant.missing.length === 0
+      );
     if (ofAlias !== undefined && ofAlias.length === 1) return ofAlias;
     throw new M40Error(
       "model_not_found",
@@ -299,7 +295,9 @@ function select(content: Content, reference: HubReference, id: string): Variant[
     if (whole.length === 0) complete(variants[0], id);
     return whole;
   }
-  const matching = variants.filter((variant) => hasQuantisation(variant, quantisation));
+  const matching = variants.filter((variant) =>
+    sameQuantisation(variant.quantisation, quantisation)
+  );
   if (matching.length === 1) return [complete(matching[0], id)];
   if (matching.length > 1) {
     const paths = matching.map(({ files }) => `hf.co/${id}/${files[0].path}`);
@@ -310,7 +308,7 @@ function select(content: Content, reference: HubReference, id: string): Variant[
     );
   }
   const namedCompanions = companions.filter(({ variant }) =>
-    hasQuantisation(variant, quantisation)
+    sameQuantisation(variant.quantisation, quantisation)
   );
   throw new M40Error(
     "model_not_found",
@@ -318,15 +316,6 @@ function select(content: Content, reference: HubReference, id: string): Variant[
       (namedCompanions.length > 0 ? `: ${describeCompanions(namedCompanions)}.` : ".") +
       ` ${describeVariants(variants)}`,
   );
-}
-
-function hasQuantisation(variant: Variant, quantisation: string): boolean {
-  return variant.quantisation !== undefined && sameQuantisation(variant.quantisation, quantisation);
-}
-
-function sameAsFile(variant: Variant, file: string): boolean {
-  const wanted = quantisationOf(file);
-  return wanted !== undefined && hasQuantisation(variant, wanted);
 }
 
 function complete(variant: Variant, id: string): Variant {

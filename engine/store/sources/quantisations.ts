@@ -35,64 +35,14 @@ export interface Variant {
  * weight quality still changes little. Behind them come the larger ones, the smallest first, then those that cost
  * quality, the best first.
  */
-const PREFERENCE: readonly string[] = [
-  "Q4_K_M",
-  "UD-Q4_K_XL",
-  "Q4_K_XL",
-  "Q4_K_L",
-  "Q4_K_S",
-  "Q4_K",
-  "Q4_0",
-  "IQ4_NL",
-  "IQ4_XS",
-  "MXFP4",
-  "MXFP4_MOE",
-  "NVFP4",
-  "Q4_1",
-  "Q5_K_S",
-  "Q5_K_M",
-  "Q5_K",
-  "UD-Q5_K_XL",
-  "Q5_K_L",
-  "Q5_0",
-  "Q5_1",
-  "Q6_K",
-  "Q6_K_L",
-  "UD-Q6_K_XL",
-  "Q8_0",
-  "UD-Q8_K_XL",
-  "UD-Q3_K_XL",
-  "Q3_K_XL",
-  "Q3_K_L",
-  "Q3_K_M",
-  "Q3_K",
-  "IQ3_M",
-  "IQ3_S",
-  "Q3_K_S",
-  "IQ3_XS",
-  "UD-IQ3_XXS",
-  "IQ3_XXS",
-  "UD-Q2_K_XL",
-  "Q2_K_XL",
-  "Q2_K_L",
-  "Q2_K",
-  "IQ2_M",
-  "UD-IQ2_M",
-  "Q2_K_S",
-  "IQ2_S",
-  "IQ2_XS",
-  "UD-IQ2_XXS",
-  "IQ2_XXS",
-  "TQ2_0",
-  "TQ1_0",
-  "UD-IQ1_M",
-  "IQ1_M",
-  "UD-IQ1_S",
-  "IQ1_S",
-  "F16",
-  "BF16",
-  "F32",
-];
+const PREFERENCE: readonly string[] = `
+  Q4_K_M UD-Q4_K_XL Q4_K_XL Q4_K_L Q4_K_S Q4_K Q4_0 IQ4_NL IQ4_XS MXFP4 MXFP4_MOE NVFP4 Q4_1
+  Q5_K_S Q5_K_M Q5_K UD-Q5_K_XL Q5_K_L Q5_0 Q5_1
+  Q6_K Q6_K_L UD-Q6_K_XL Q8_0 UD-Q8_K_XL
+  UD-Q3_K_XL Q3_K_XL Q3_K_L Q3_K_M Q3_K IQ3_M IQ3_S Q3_K_S IQ3_XS UD-IQ3_XXS IQ3_XXS
+  UD-Q2_K_XL Q2_K_XL Q2_K_L Q2_K IQ2_M UD-IQ2_M Q2_K_S IQ2_S IQ2_XS UD-IQ2_XXS IQ2_XXS
+  TQ2_0 TQ1_0 UD-IQ1_M IQ1_M UD-IQ1_S IQ1_S F16 BF16 F32
+`.trim().split(/\s+/);
 
 /** A quantisation's name between separators, as converters and their users write them into files. */
 const QUANTISATION =
@@ -108,9 +58,9 @@ export function quantisationOf(path: string): string | undefined {
   return stem.match(QUANTISATION)?.at(-1) ?? basename(dirname(path)).match(QUANTISATION)?.at(-1);
 }
 
-/** Whether two quantisations are the same: `q4_k_m` is `Q4_K_M`, `FP16` is `F16`. */
-export function sameQuantisation(a: string, b: string): boolean {
-  return canonical(a) === canonical(b);
+/** Whether two quantisations are the same: `q4_k_m` is `Q4_K_M`, `FP16` is `F16`; one that is not known is like none. */
+export function sameQuantisation(a: string | undefined, b: string | undefined): boolean {
+  return a !== undefined && b !== undefined && canonical(a) === canonical(b);
 }
 
 /** How many variants there are of each quantisation, by its {@link canonical} name. */
