@@ -19,7 +19,7 @@ const OPTIONS = {
   device: {
     ...DEVICE_OPTIONS.device,
     type: device(),
-    help: "What it shall fit on; auto is a GPU where there is one",
+    help: "The device that it must fit; auto: a GPU if there is one",
   },
   "kv-type": DEVICE_OPTIONS["kv-type"],
 };
@@ -30,9 +30,9 @@ export const pull: Command = command({
   summary: "Fetch a model, by an alias, from Hugging Face, Ollama's library, a URL or a path",
   description:
     "NAME is an alias (--list shows them), hf.co/OWNER/REPOSITORY[:QUANT], ollama:NAME[:TAG], the URL of a " +
-    ".gguf file, or the path of one. Before the bulk is fetched, its header is read: what m40 cannot run, or " +
-    "what does not fit on the GPU (on a Tesla M40 of 24 GB, where there is none), is refused. " +
-    "A pull that was interrupted goes on where it was.\n" +
+    ".gguf file, or the path of one. m40 reads the file's header first, and refuses a model that it cannot run, or that " +
+    "does not fit the GPU (without one: a Tesla M40 of 24 GB). " +
+    "An interrupted pull resumes.\n" +
     "HF_TOKEN opens gated repositories, HF_ENDPOINT and M40_OLLAMA_REGISTRY name mirrors, HTTPS_PROXY a proxy.",
   arguments: [
     { name: "NAME", help: "What to fetch", completes: { words: aliasNames, lookUp: "files" } },

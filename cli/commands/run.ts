@@ -37,12 +37,12 @@ const OPTIONS = {
   ...MODEL_OPTIONS,
   ...CHAT_OPTIONS,
   ...PULL_OPTION,
-  system: option(text(), "What the model gets before the first message"),
+  system: option(text(), "The system message"),
   raw: flag("Continue text as it is, without a chat template"),
   ...MCP_OPTIONS,
   "mcp-rounds": option(
     integer(1, 10_000),
-    "Answers in a row that may call tools; the next one has to do without; default: 20",
+    "Answers in a row that may call tools; the next must do without; default: 20",
   ),
   ...CHAT_SETTINGS,
 };
@@ -57,14 +57,13 @@ export const run: Command = command({
   name: "run",
   summary: "Talk with a model, or have it continue a text",
   description:
-    "A model with a chat template answers; any other, and every one with --raw, continues text. " +
-    "A prompt in the arguments or from a pipe gets one answer. Without one, on a terminal, m40 asks: " +
-    "for messages of a conversation, or for one text after the other. There /? shows what else can be " +
-    'typed: /system, /clear, /set, /save, /bye, and """ for several lines. Ctrl-C stops an answer; at the ' +
-    "prompt, Ctrl-C or Ctrl-D leaves.\n" +
-    "With --mcp the model may call tools of MCP servers. Each call is shown and asked for first, unless it is allowed; " +
-    "without a terminal those that are not allowed are refused.\n" +
-    "What is said of sampling in the model's file (general.sampling) goes before the defaults below.",
+    "A model with a chat template answers; without one, or with --raw, it continues the text. " +
+    "A prompt in the arguments or from a pipe gets one answer. Without a prompt, m40 starts a conversation on the " +
+    'terminal. There /? lists the commands: /system, /clear, /set, /save, /bye, and """ for several lines. ' +
+    "Ctrl-C stops an answer; at the prompt, Ctrl-C or Ctrl-D leaves.\n" +
+    "With --mcp the model may call tools of MCP servers. m40 shows each call and asks first, unless the tool is allowed; " +
+    "without a terminal, calls that are not allowed are refused.\n" +
+    "The sampling defaults of the model's file (general.sampling) take precedence over the defaults below.",
   arguments: [
     MODEL_ARGUMENT,
     {

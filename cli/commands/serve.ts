@@ -24,16 +24,16 @@ export const serve: Command = command({
   name: "serve",
   summary: "Serve models to OpenAI clients over HTTP",
   description:
-    "Answers POST /v1/chat/completions, /v1/completions, Ollama's /api and more, which /docs and /openapi.json describe; GET " +
-    "/health, /ready, /metrics and /slots say how it is. " +
-    "A request may name any model of the store: it replaces the one used least recently. " +
-    "Ctrl-C, SIGTERM and SIGHUP let running answers finish, up to --drain seconds; a second one ends the program.",
+    "Answers the APIs of OpenAI, Anthropic, Ollama and llama.cpp's server, which /docs and /openapi.json describe; GET " +
+    "/health, /ready, /metrics and /slots are for monitoring. " +
+    "A request may name any model of the store; it replaces the least recently used one. " +
+    "Ctrl-C, SIGTERM and SIGHUP let running answers finish, up to --drain seconds; a second Ctrl-C or SIGTERM ends the program.",
   arguments: [],
   options: SERVE_OPTIONS,
   examples: [
     {
       line: "m40 serve --keep-alive 5m --models 2",
-      about: "Every model that m40 list shows, loaded when it is asked for, two at a time",
+      about: "Every model that m40 list shows, loaded on demand, two at a time",
     },
     { line: "m40 serve --model demo", about: "For programs on this machine" },
     {

@@ -30,10 +30,10 @@ export const MODEL_ARGUMENT = {
 export const DEVICE_OPTIONS = {
   device: option(
     devices(),
-    "Where to compute; auto takes a GPU where there is one; over a list of GPUs the model is split",
+    "Where to compute; auto takes a GPU if there is one; a model is split over a list of GPUs",
     { default: "auto" },
   ),
-  "kv-type": option(choice<KvType>("f16", "f32", "q8_0"), "How the KV cache holds its values", {
+  "kv-type": option(choice<KvType>("f16", "f32", "q8_0"), "The type of the KV cache's values", {
     default: "f16",
   }),
 };
@@ -48,7 +48,7 @@ async function preTokenizers(): Promise<readonly string[]> {
 export const OVERRIDE_OPTIONS = {
   override: repeatable(
     override(),
-    "A value for a key of the file's metadata instead of its own, which repairs a file without rewriting it: " +
+    "Replaces a value of the file's metadata without rewriting the file: " +
       "KEY=VALUE of the key's type (arrays as JSON), or KEY=TYPE:VALUE with int, float, bool or string",
   ),
 };
@@ -58,7 +58,7 @@ export const TOKENIZER_OPTIONS = {
   ...OVERRIDE_OPTIONS,
   "pre-tokenizer": option(
     text("NAME", { words: preTokenizers }),
-    "How text is cut into words before it becomes tokens; default: as the file says (tokenizer.ggml.pre)",
+    "The rules that cut text into words; default: the file's (tokenizer.ggml.pre)",
   ),
 };
 
@@ -74,21 +74,20 @@ export const CHAT_OPTIONS = {
 export const MODEL_OPTIONS = {
   ctx: option(
     integer(1, 2 ** 24),
-    "Tokens of context, prompt and answer together; default: what the model was trained for and memory allows, on the CPU a quarter of it",
+    "Tokens of one sequence, prompt and answer together; default: what the model was trained for, as far as memory allows",
   ),
   threads: option(integer(1, 1024), "Threads on the CPU; default: one a physical core"),
   executor: option(
     choice<Executor>("auto", "launches", "graphs", "resident"),
-    "What steps that decode are run by on a GPU: launches, CUDA graphs of them, or a persistent kernel (resident); auto measures which is fastest",
+    "How a GPU decodes: kernel launches, CUDA graphs, or a persistent kernel (resident); auto measures which is fastest",
     { default: "auto" },
   ),
   ...TOKENIZER_OPTIONS,
   ...DEVICE_OPTIONS,
   split: option(
     choice<Split>("auto", "layers", "rows"),
-    "How a model is split over a list of GPUs: each has some layers, or all compute some rows of every layer, which makes " +
-      "one answer faster as well; auto takes rows where the way between the GPUs was measured to be short enough, and " +
-      "each has room for its part",
+    "How a model is split over a list of GPUs: each has some layers (pipeline parallel), or a slice of every layer " +
+      "(rows: tensor parallel), which also makes one answer faster; auto takes rows if the GPUs exchange them fast enough",
     { default: "auto" },
   ),
 };

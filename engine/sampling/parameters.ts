@@ -232,7 +232,7 @@ export const SAMPLING_PARAMETERS = {
   ignoreEos: {
     type: "boolean",
     default: false,
-    description: "Whether end tokens are never sampled.",
+    description: "Never sample end tokens.",
   },
   minTokens: {
     type: "number",
