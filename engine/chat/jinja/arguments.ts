@@ -1,5 +1,14 @@
-import { typeError } from "./errors.ts";
-import { type Args, isInteger, isString, isTrue, textOf, typeName, type Value } from "./values.ts";
+import { type TemplateError, typeError, undefinedError } from "./errors.ts";
+import {
+  type Args,
+  isInteger,
+  isString,
+  isTrue,
+  textOf,
+  typeName,
+  Undefined,
+  type Value,
+} from "./values.ts";
 
 /**
  * The arguments of a call, by the names of its parameters; undefined where one is not given.
@@ -44,6 +53,18 @@ export function integer(value: Value | undefined, fallback: number, name: string
 export function string(value: Value | undefined, name: string): string {
   if (isString(value)) return textOf(value);
   throw typeError(`${name} wants a string, got ${value === undefined ? "none" : typeName(value)}`);
+}
+
+/** A value is not what is wanted; one that is not there says so itself. */
+export function unfit(name: string, wanted: string, value: Value): TemplateError {
+  if (value instanceof Undefined) return undefinedError(value);
+  return typeError(`${name} wants ${wanted}, got ${typeName(value)}`);
+}
+
+/** The same where a mapping is wanted. */
+export function noMapping(value: Value): TemplateError {
+  if (value instanceof Undefined) return undefinedError(value);
+  return typeError(`${typeName(value)} is no mapping`);
 }
 
 /** What is true or not as an argument. */

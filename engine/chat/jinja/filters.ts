@@ -1,12 +1,13 @@
-import { bind, flag, integer } from "./arguments.ts";
+import { bind, flag, integer, unfit } from "./arguments.ts";
 import { pathOf } from "./attribute_paths.ts";
 import { attribute } from "./attributes.ts";
 import { overflowError, TemplateError, typeError, undefinedError, valueError } from "./errors.ts";
 import { fixed } from "./float_text.ts";
 import { UNSUPPORTED_FILTERS } from "./filter_names.ts";
 import { iterate } from "./iterate.ts";
-import { type Filter, LIST_FILTERS, once, plain } from "./list_filters.ts";
+import { declared, type Filter, type Given, LIST_FILTERS, once } from "./list_filters.ts";
 import {
+  calculate,
   floatOf,
   integerOf,
   isNumber,
@@ -16,21 +17,10 @@ import {
   signed,
   truncated,
 } from "./numbers.ts";
-import { calculate } from "./numbers.ts";
 import type { Rendering } from "./rendering.ts";
 import { passes } from "./tests.ts";
 import { TEXT_FILTERS } from "./text_filters.ts";
-import {
-  Args,
-  Dict,
-  Float,
-  isString,
-  isTrue,
-  textOf,
-  typeName,
-  Undefined,
-  type Value,
-} from "./values.ts";
+import { Args, Dict, Float, isString, isTrue, textOf, Undefined, type Value } from "./values.ts";
 
 /** The text of a number, without white space around it. */
 function numeral(rendering: Rendering, value: Value): string {
@@ -46,8 +36,7 @@ function wholeOf(value: number | undefined): Value | undefined {
 /** Characters of a number that takes no long time to read. */
 const SHORT_NUMERAL = 64;
 
-function int(rendering: Rendering, value: Value, args: Args): Value {
-  const [fallback = 0, base] = bind("int", args, ["default", "base"]);
+function int(rendering: Rendering, value: Value, [fallback = 0, base]: Given): Value {
   if (value instanceof Undefined) throw undefinedError(value);
   if (value instanceof Float) {
     if (Math.abs(value.value) === Infinity) throw overflowError("infinity is no whole number");
@@ -71,8 +60,7 @@ function isCaught(error: unknown): boolean {
     (error.kind === "ValueError" || error.kind === "TypeError");
 }
 
-function float(rendering: Rendering, value: Value, args: Args): Value {
-  const [fallback = new Float(0)] = bind("float", args, ["default"]);
+function float(rendering: Rendering, value: Value, [fallback = new Float(0)]: Given): Value {
   if (value instanceof Undefined) throw undefinedError(value);
   if (isNumber(value)) return new Float(floatOf(value));
   if (!isString(value)) return fallback;
@@ -81,14 +69,12 @@ function float(rendering: Rendering, value: Value, args: Args): Value {
   return found === undefined ? fallback : new Float(found);
 }
 
-function rounded(_: Rendering, value: Value, args: Args): Value {
-  const [precision, how = "common"] = bind("round", args, ["precision", "method"]);
+function rounded(_: Rendering, value: Value, [precision, how = "common"]: Given): Value {
   const method = isString(how) ? textOf(how) : "";
   if (!["common", "ceil", "floor"].includes(method)) {
     throw valueError("round goes by common, ceil or floor");
   }
-  if (value instanceof Undefined) throw undefinedError(value);
-  if (!isNumber(value)) throw typeError(`round wants a number, got ${typeName(value)}`);
+  if (!isNumber(value)) throw unfit("round", "a number", value);
   if (method === "common") {
     if (precision === null) {
       return value instanceof Float ? truncated((round(value, 0) as Float).value) : round(value, 0);
@@ -104,21 +90,18 @@ function rounded(_: Rendering, value: Value, args: Args): Value {
 }
 
 function absolute(_: Rendering, value: Value): Value {
-  if (value instanceof Undefined) throw undefinedError(value);
-  if (!isNumber(value)) throw typeError(`abs wants a number, got ${typeName(value)}`);
+  if (!isNumber(value)) throw unfit("abs", "a number", value);
   const number = value instanceof Float ? value.value : integerOf(value);
   return number < 0 || Object.is(number, -0) ? signed(value, true) : signed(value, false);
 }
 
-function filesizeformat(rendering: Rendering, value: Value, args: Args): Value {
-  const [binary] = bind("filesizeformat", args, ["binary"]);
-  if (value instanceof Undefined) throw undefinedError(value);
+function filesizeformat(rendering: Rendering, value: Value, [binary]: Given): Value {
   const bytes = isNumber(value)
     ? floatOf(value)
     : isString(value)
     ? parseFloatText(numeral(rendering, value))
     : undefined;
-  if (bytes === undefined) throw typeError(`filesizeformat wants a number, got ${typeName(value)}`);
+  if (bytes === undefined) throw unfit("filesizeformat", "a number", value);
   const base = flag(binary) ? 1024 : 1000;
   if (bytes === 1) return "1 Byte";
   if (bytes < base) return `${truncated(bytes)} Bytes`;
@@ -133,13 +116,11 @@ function filesizeformat(rendering: Rendering, value: Value, args: Args): Value {
   }`;
 }
 
-function fallback(_: Rendering, value: Value, args: Args): Value {
-  const [other = "", whenFalse] = bind("default", args, ["default_value", "boolean"]);
+function fallback(_: Rendering, value: Value, [other = "", whenFalse]: Given): Value {
   return value instanceof Undefined || (flag(whenFalse) && !isTrue(value)) ? other : value;
 }
 
-function attr(rendering: Rendering, value: Value, args: Args): Value {
-  const [name] = bind("attr", args, ["name"], 1);
+function attr(rendering: Rendering, value: Value, [name]: Given): Value {
   if (!isString(name)) throw typeError("attr wants a name");
   const plainName = rendering.marks.plain(textOf(name));
   // Attributes alone count here, not the entries of a mapping.
@@ -197,7 +178,7 @@ function selecting(wanted: boolean, byAttribute: boolean): Filter {
     });
 }
 
-const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
+const FILTERS = new Map<string, Filter>([
   ...LIST_FILTERS,
   ...TEXT_FILTERS,
   ["map", map],
@@ -205,15 +186,17 @@ const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ["reject", selecting(false, false)],
   ["selectattr", selecting(true, true)],
   ["rejectattr", selecting(false, true)],
-  ["default", fallback],
-  ["d", fallback],
-  ["attr", attr],
-  ["int", int],
-  ["float", float],
-  ["abs", plain("abs", absolute)],
-  ["round", rounded],
-  ["filesizeformat", filesizeformat],
+  ...declared({
+    default: [fallback, "default_value boolean"],
+    attr: [attr, "name", 1],
+    int: [int, "default base"],
+    float: [float, "default"],
+    abs: [absolute],
+    round: [rounded, "precision method"],
+    filesizeformat: [filesizeformat, "binary"],
+  }),
 ]);
+FILTERS.set("d", FILTERS.get("default")!);
 
 /** Filters that may take longer than any count of them says. */
 const UNCOUNTED = new Set([

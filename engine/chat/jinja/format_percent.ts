@@ -1,4 +1,5 @@
-import { typeError, undefinedError, valueError } from "./errors.ts";
+import { unfit } from "./arguments.ts";
+import { typeError, valueError } from "./errors.ts";
 import { escapeValue } from "./escape.ts";
 import { floatDigits, integerDigits } from "./format_number.ts";
 import { floatOf, integerOf, isNumber, truncated } from "./numbers.ts";
@@ -13,7 +14,6 @@ import {
   Range,
   textOf,
   Tuple,
-  typeName,
   Undefined,
   type Value,
 } from "./values.ts";
@@ -111,8 +111,7 @@ function write(rendering: Rendering, value: Value, specifier: Specifier, isSafe:
     return pad(text, flags.replaceAll("0", ""), width, "");
   }
   if (!"diuoxXeEfFgG".includes(kind)) throw valueError(`a format has no %${kind}`);
-  if (value instanceof Undefined) throw undefinedError(value);
-  if (!isNumber(value)) throw typeError(`%${kind} wants a number, got ${typeName(value)}`);
+  if (!isNumber(value)) throw unfit(`%${kind}`, "a number", value);
   const alternate = flags.includes("#");
   let digits: string;
   let negative: boolean;

@@ -1,6 +1,6 @@
-import { bind, flag, integer } from "./arguments.ts";
+import { bind, flag, integer, noMapping } from "./arguments.ts";
 import { ignoringCase, type Path, pathOf, pathsOf } from "./attribute_paths.ts";
-import { TemplateError, typeError, undefinedError, valueError } from "./errors.ts";
+import { TemplateError, typeError, valueError } from "./errors.ts";
 import { plainString } from "./escape.ts";
 import { iterate, lengthOf, listOf, pairsOf, sequenceOf } from "./iterate.ts";
 import { isNumber } from "./numbers.ts";
@@ -23,6 +23,23 @@ import {
 /** What stands behind `|`. */
 export type Filter = (rendering: Rendering, value: Value, args: Args) => Value;
 
+/** Arguments in the order of the parameters; undefined where one is not given. */
+export type Given = readonly (Value | undefined)[];
+type Work = (rendering: Rendering, value: Value, given: Given) => Value;
+
+/** Filters by their names: what each does, its parameters, and how many of these have to be given. */
+export function declared(
+  filters: Readonly<Record<string, readonly [Work, parameters?: string, required?: number]>>,
+): [string, Filter][] {
+  return Object.entries(filters).map(([name, [work, parameters, required]]) => {
+    const names = parameters?.split(" ") ?? [];
+    return [
+      name,
+      (rendering, value, args) => work(rendering, value, bind(name, args, names, required)),
+    ];
+  });
+}
+
 /** The elements in an order; Python asks for the keys first, and so does this. */
 function sorted(
   rendering: Rendering,
@@ -38,34 +55,26 @@ function sorted(
   });
 }
 
-function sort(rendering: Rendering, value: Value, args: Args): Value {
-  const [reverse, caseSensitive, path] = bind("sort", args, [
-    "reverse",
-    "case_sensitive",
-    "attribute",
-  ]);
+function sort(rendering: Rendering, value: Value, [reverse, caseSensitive, path]: Given): Value {
   const keyOf = pathsOf(rendering, path, ignoringCase(rendering, flag(caseSensitive)));
   const items = listOf(rendering, value);
   return sorted(rendering, items, keyOf, flag(reverse)).map(([, one]) => one);
 }
 
-function dictsort(rendering: Rendering, value: Value, args: Args): Value {
-  const [caseSensitive, by = "key", reverse] = bind("dictsort", args, [
-    "case_sensitive",
-    "by",
-    "reverse",
-  ]);
+function dictsort(
+  rendering: Rendering,
+  value: Value,
+  [caseSensitive, by = "key", reverse]: Given,
+): Value {
   const name = isString(by) ? textOf(by) : "";
   if (name !== "key" && name !== "value") throw valueError('dictsort goes by "key" or "value"');
-  if (value instanceof Undefined) throw undefinedError(value);
-  if (!(value instanceof Dict)) throw typeError(`${typeName(value)} is no mapping`);
+  if (!(value instanceof Dict)) throw noMapping(value);
   const change = ignoringCase(rendering, flag(caseSensitive));
   const keyOf = (pair: Value) => change((pair as Tuple).items[name === "key" ? 0 : 1]);
   return sorted(rendering, pairsOf(rendering, value), keyOf, flag(reverse)).map(([, one]) => one);
 }
 
-function unique(rendering: Rendering, value: Value, args: Args): Value {
-  const [caseSensitive, path] = bind("unique", args, ["case_sensitive", "attribute"]);
+function unique(rendering: Rendering, value: Value, [caseSensitive, path]: Given): Value {
   const find = pathOf(rendering, path);
   const change = ignoringCase(rendering, flag(caseSensitive));
   return once(function* () {
@@ -86,8 +95,7 @@ export function once(generate: () => Generator<Value>): Once {
   return new Once(generate());
 }
 
-function join(rendering: Rendering, value: Value, args: Args): Value {
-  const [by = "", path] = bind("join", args, ["d", "attribute"]);
+function join(rendering: Rendering, value: Value, [by = "", path]: Given): Value {
   const find = pathOf(rendering, path);
   const texts: string[] = [];
   for (const one of iterate(rendering, value)) {
@@ -99,9 +107,8 @@ function join(rendering: Rendering, value: Value, args: Args): Value {
 }
 
 /** The first or the last in order. */
-function extreme(name: string, direction: 1 | -1): Filter {
-  return (rendering, value, args) => {
-    const [caseSensitive, path] = bind(name, args, ["case_sensitive", "attribute"]);
+function extreme(name: string, direction: 1 | -1): Work {
+  return (rendering, value, [caseSensitive, path]) => {
     const find = pathOf(rendering, path);
     const change = ignoringCase(rendering, flag(caseSensitive));
     let best: [Value, Value] | undefined;
@@ -113,8 +120,7 @@ function extreme(name: string, direction: 1 | -1): Filter {
   };
 }
 
-function sum(rendering: Rendering, value: Value, args: Args): Value {
-  const [path, start = 0] = bind("sum", args, ["attribute", "start"]);
+function sum(rendering: Rendering, value: Value, [path, start = 0]: Given): Value {
   if (isString(start)) throw typeError("sum adds no strings");
   const find = pathOf(rendering, path);
   let total: Value = start;
@@ -125,8 +131,7 @@ function sum(rendering: Rendering, value: Value, args: Args): Value {
   return total;
 }
 
-function batch(rendering: Rendering, value: Value, args: Args): Value {
-  const [count, fill = null] = bind("batch", args, ["linecount", "fill_with"], 1);
+function batch(rendering: Rendering, value: Value, [count, fill = null]: Given): Value {
   const size = isNumber(count) ? Number(count instanceof Object ? NaN : count) : NaN;
   return once(function* () {
     let part: Value[] = [];
@@ -149,8 +154,7 @@ function batch(rendering: Rendering, value: Value, args: Args): Value {
   });
 }
 
-function slices(rendering: Rendering, value: Value, args: Args): Value {
-  const [given, fill = null] = bind("slice", args, ["slices", "fill_with"], 1);
+function slices(rendering: Rendering, value: Value, [given, fill = null]: Given): Value {
   return once(function* () {
     const items = listOf(rendering, value);
     const count = integer(given, 1, "slice");
@@ -169,12 +173,11 @@ function slices(rendering: Rendering, value: Value, args: Args): Value {
   });
 }
 
-function groupby(rendering: Rendering, value: Value, args: Args): Value {
-  const [path, fallback, caseSensitive] = bind("groupby", args, [
-    "attribute",
-    "default",
-    "case_sensitive",
-  ], 1);
+function groupby(
+  rendering: Rendering,
+  value: Value,
+  [path, fallback, caseSensitive]: Given,
+): Value {
   const find = pathOf(rendering, path, fallback);
   const change = ignoringCase(rendering, flag(caseSensitive));
   const items = sorted(rendering, listOf(rendering, value), (one) => change(find(one)), false);
@@ -219,36 +222,28 @@ function reverse(rendering: Rendering, value: Value): Value {
 function items(rendering: Rendering, value: Value): Value {
   return once(function* () {
     if (value instanceof Undefined) return;
-    if (!(value instanceof Dict)) throw typeError(`${typeName(value)} is no mapping`);
+    if (!(value instanceof Dict)) throw noMapping(value);
     yield* pairsOf(rendering, value);
   });
 }
 
-/** A filter without arguments. */
-export function plain(name: string, work: (rendering: Rendering, value: Value) => Value): Filter {
-  return (rendering, value, args) => {
-    bind(name, args, []);
-    return work(rendering, value);
-  };
-}
-
 /** The filters of lists. */
-export const LIST_FILTERS: readonly (readonly [string, Filter])[] = [
-  ["list", plain("list", listOf)],
-  ["first", plain("first", first)],
-  ["last", plain("last", last)],
-  ["items", plain("items", items)],
-  ["length", plain("length", lengthOf)],
-  ["count", plain("count", lengthOf)],
-  ["reverse", plain("reverse", reverse)],
-  ["sort", sort],
-  ["dictsort", dictsort],
-  ["unique", unique],
-  ["join", join],
-  ["min", extreme("min", 1)],
-  ["max", extreme("max", -1)],
-  ["sum", sum],
-  ["batch", batch],
-  ["slice", slices],
-  ["groupby", groupby],
-];
+export const LIST_FILTERS = declared({
+  list: [listOf],
+  first: [first],
+  last: [last],
+  items: [items],
+  length: [lengthOf],
+  count: [lengthOf],
+  reverse: [reverse],
+  sort: [sort, "reverse case_sensitive attribute"],
+  dictsort: [dictsort, "case_sensitive by reverse"],
+  unique: [unique, "case_sensitive attribute"],
+  join: [join, "d attribute"],
+  min: [extreme("min", 1), "case_sensitive attribute"],
+  max: [extreme("max", -1), "case_sensitive attribute"],
+  sum: [sum, "attribute start"],
+  batch: [batch, "linecount fill_with", 1],
+  slice: [slices, "slices fill_with", 1],
+  groupby: [groupby, "attribute default case_sensitive", 1],
+});

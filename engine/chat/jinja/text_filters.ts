@@ -1,9 +1,9 @@
-import { bind, flag, integer, string } from "./arguments.ts";
-import { TemplateError, typeError, undefinedError, Unsupported, valueError } from "./errors.ts";
+import { flag, integer, noMapping, string, unfit } from "./arguments.ts";
+import { TemplateError, typeError, Unsupported, valueError } from "./errors.ts";
 import { escapeText, escapeValue, plainString, softString, stripTags } from "./escape.ts";
 import { formatPercent } from "./format_percent.ts";
 import { isIterable, iterate, lengthOf } from "./iterate.ts";
-import { type Filter, plain } from "./list_filters.ts";
+import { declared, type Filter, type Given } from "./list_filters.ts";
 import { compare, operate } from "./operators.ts";
 import type { Rendering } from "./rendering.ts";
 import { STRING_METHODS } from "./string_methods.ts";
@@ -14,40 +14,23 @@ import {
   isInteger,
   isString,
   Markup,
-  NO_ARGS,
   textOf,
   Tuple,
-  typeName,
   Undefined,
   type Value,
 } from "./values.ts";
 import { repr, toJson } from "./write.ts";
 import { wrapLine } from "./word_wrap.ts";
 
-/** A filter that is a method of strings; other values are written as strings first. */
-function method(name: string): Filter {
-  return plain(name, (rendering, value) => called(rendering, value, name, NO_ARGS));
-}
-
-function called(rendering: Rendering, value: Value, name: string, args: Args): Value {
+/** A method of strings; other values are written as strings first. */
+function called(rendering: Rendering, value: Value, name: string, given: Given = []): Value {
   const self = softString(rendering, value);
+  const args = new Args(given as readonly Value[]);
   return STRING_METHODS.get(name)!(rendering, textOf(self), args, self);
 }
 
-function trim(rendering: Rendering, value: Value, args: Args): Value {
-  bind("trim", args, ["chars"]);
-  return called(rendering, value, "strip", args);
-}
-
-function center(rendering: Rendering, value: Value, args: Args): Value {
-  const [width = 80] = bind("center", args, ["width"]);
-  return called(rendering, value, "center", new Args([width]));
-}
-
-function indent(rendering: Rendering, value: Value, args: Args): Value {
-  const [width = 4, first, blank] = bind("indent", args, ["width", "first", "blank"]);
-  if (value instanceof Undefined) throw undefinedError(value);
-  if (!isString(value)) throw typeError(`indent wants a string, got ${typeName(value)}`);
+function indent(rendering: Rendering, value: Value, [width = 4, first, blank]: Given): Value {
+  if (!isString(value)) throw unfit("indent", "a string", value);
   const spaces = isString(width) ? 0 : Math.max(0, integer(width, 4, "indent"));
   rendering.budget.allow(spaces);
   const by = isString(width) ? textOf(width) : " ".repeat(spaces);
@@ -61,8 +44,7 @@ function indent(rendering: Rendering, value: Value, args: Args): Value {
   return rendering.like(value, indented.join("\n"));
 }
 
-function replace(rendering: Rendering, value: Value, args: Args): Value {
-  const [old, by, count] = bind("replace", args, ["old", "new", "count"], 2);
+function replace(rendering: Rendering, value: Value, [old, by, count]: Given): Value {
   const most = count === null ? -1 : integer(count, -1, "replace");
   const text = plainString(rendering, value);
   const [wanted, other] = [plainString(rendering, old!), plainString(rendering, by!)];
@@ -81,13 +63,11 @@ function title(rendering: Rendering, value: Value): Value {
   return rendering.string(marks.has(text) ? marks.protect(words) : words);
 }
 
-function truncate(rendering: Rendering, value: Value, args: Args): Value {
-  const [given, killwords, ending = "...", slack] = bind("truncate", args, [
-    "length",
-    "killwords",
-    "end",
-    "leeway",
-  ]);
+function truncate(
+  rendering: Rendering,
+  value: Value,
+  [given, killwords, ending = "...", slack]: Given,
+): Value {
   const { marks } = rendering;
   const length = integer(given, 255, "truncate");
   const leeway = slack === null ? 5 : integer(slack, 5, "truncate");
@@ -98,20 +78,18 @@ function truncate(rendering: Rendering, value: Value, args: Args): Value {
   }
   if (leeway < 0) throw new TemplateError("other", "truncate wants a leeway of 0 or more");
   if (lengthOf(rendering, value) <= length + leeway) return value;
-  if (!isString(value)) throw typeError(`truncate wants a string, got ${typeName(value)}`);
+  if (!isString(value)) throw unfit("truncate", "a string", value);
   const cut = marks.slice(textOf(value), 0, kept);
   const space = cut.lastIndexOf(" ");
   const text = flag(killwords) || space < 0 ? cut : cut.slice(0, space);
   return operate(rendering, "+", rendering.like(value, text), ending);
 }
 
-function tojson(rendering: Rendering, value: Value, args: Args): Value {
-  const [ensureAscii, indentation, separators, sortKeys] = bind("tojson", args, [
-    "ensure_ascii",
-    "indent",
-    "separators",
-    "sort_keys",
-  ]);
+function tojson(
+  rendering: Rendering,
+  value: Value,
+  [ensureAscii, indentation, separators, sortKeys]: Given,
+): Value {
   const indent = indentOf(rendering, indentation);
   let pair: readonly Value[] = [indent === undefined ? ", " : ",", ": "];
   if (separators !== undefined && separators !== null) {
@@ -161,15 +139,13 @@ function urlencode(rendering: Rendering, value: Value): Value {
   return rendering.string(texts.join("&"));
 }
 
-function wordwrap(rendering: Rendering, value: Value, args: Args): Value {
-  const [width, breakLong, by, breakOnHyphens] = bind("wordwrap", args, [
-    "width",
-    "break_long_words",
-    "wrapstring",
-    "break_on_hyphens",
-  ]);
-  if (value instanceof Undefined) throw undefinedError(value);
-  const text = string(value, "wordwrap");
+function wordwrap(
+  rendering: Rendering,
+  value: Value,
+  [width, breakLong, by, breakOnHyphens]: Given,
+): Value {
+  if (!isString(value)) throw unfit("wordwrap", "a string", value);
+  const text = textOf(value);
   const separator = by === undefined || by === null ? "\n" : string(by, "wordwrap");
   const wrapping = {
     width: integer(width, 79, "wordwrap"),
@@ -182,10 +158,8 @@ function wordwrap(rendering: Rendering, value: Value, args: Args): Value {
   return rendering.string(lines.join(separator));
 }
 
-function xmlattr(rendering: Rendering, value: Value, args: Args): Value {
-  const [autospace] = bind("xmlattr", args, ["autospace"]);
-  if (value instanceof Undefined) throw undefinedError(value);
-  if (!(value instanceof Dict)) throw typeError(`${typeName(value)} is no mapping`);
+function xmlattr(rendering: Rendering, value: Value, [autospace]: Given): Value {
+  if (!(value instanceof Dict)) throw noMapping(value);
   const texts: string[] = [];
   for (const [key, item] of value.entries()) {
     if (item === null || item instanceof Undefined) continue;
@@ -239,45 +213,39 @@ function sortedKeys(rendering: Rendering, value: Value): Value {
 
 /** The filters of texts. */
 export const TEXT_FILTERS: readonly (readonly [string, Filter])[] = [
-  ["upper", method("upper")],
-  ["lower", method("lower")],
-  ["capitalize", method("capitalize")],
-  ["title", plain("title", title)],
-  ["trim", trim],
-  ["center", center],
-  ["indent", indent],
-  ["replace", replace],
-  ["truncate", truncate],
-  ["tojson", tojson],
-  ["urlencode", plain("urlencode", urlencode)],
-  ["wordwrap", wordwrap],
-  ["xmlattr", xmlattr],
   ["format", format],
-  ["pprint", plain("pprint", pprint)],
-  ["safe", plain("safe", (rendering, value) => new Markup(plainString(rendering, value)))],
-  ["escape", plain("escape", escapeValue)],
-  ["e", plain("e", escapeValue)],
-  [
-    "forceescape",
-    plain(
-      "forceescape",
+  ...declared({
+    upper: [(rendering, value) => called(rendering, value, "upper")],
+    lower: [(rendering, value) => called(rendering, value, "lower")],
+    capitalize: [(rendering, value) => called(rendering, value, "capitalize")],
+    title: [title],
+    trim: [(rendering, value, given) => called(rendering, value, "strip", given), "chars"],
+    center: [
+      (rendering, value, [width = 80]) => called(rendering, value, "center", [width]),
+      "width",
+    ],
+    indent: [indent, "width first blank"],
+    replace: [replace, "old new count", 2],
+    truncate: [truncate, "length killwords end leeway"],
+    tojson: [tojson, "ensure_ascii indent separators sort_keys"],
+    urlencode: [urlencode],
+    wordwrap: [wordwrap, "width break_long_words wrapstring break_on_hyphens"],
+    xmlattr: [xmlattr, "autospace"],
+    pprint: [pprint],
+    safe: [(rendering, value) => new Markup(plainString(rendering, value))],
+    escape: [escapeValue],
+    e: [escapeValue],
+    forceescape: [
       (rendering, value) =>
         new Markup(rendering.string(escapeText(rendering, plainString(rendering, value)))),
-    ),
-  ],
-  [
-    "striptags",
-    plain(
-      "striptags",
+    ],
+    striptags: [
       (rendering, value) => rendering.string(stripTags(rendering, plainString(rendering, value))),
-    ),
-  ],
-  ["string", plain("string", softString)],
-  [
-    "wordcount",
-    plain("wordcount", (rendering, value) => {
+    ],
+    string: [softString],
+    wordcount: [(rendering, value) => {
       const text = rendering.marks.plain(plainString(rendering, value));
       return text.match(/[\p{L}\p{N}_]+/gu)?.length ?? 0;
-    }),
-  ],
+    }],
+  }),
 ];
