@@ -143,9 +143,14 @@ function arrangeMessages(
   usesTools: boolean,
 ): RenderMessage[] {
   const { order } = abilities;
-  const hasDeveloper = messages.some(({ role }) => role === "developer");
+  let hasSystem = false;
+  let hasDeveloper = false;
+  for (const { role } of messages) {
+    if (role === "system") hasSystem = true;
+    else if (role === "developer") hasDeveloper = true;
+  }
   if (hasDeveloper && !abilities.developer) messages = messages.map(asSystem);
-  if (messages.some(isSystem)) messages = withSystemInPlace(messages, order);
+  if (hasSystem || hasDeveloper) messages = withSystemInPlace(messages, order);
   if (usesTools) messages = splitCalls(messages, order, () => abilities.tools.severalCalls);
   return inTurn(messages, order);
 }

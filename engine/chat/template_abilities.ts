@@ -58,22 +58,23 @@ export function findAbilities(
       case "assistant":
         return shows(texts, user(say("x")), message, user(say("z")));
       case "tool":
-        return abilities.tools.showsResult(message.content, texts);
+        return found.tools.showsResult(message.content, texts);
     }
   };
   const parts = new Map<string, boolean>();
-  const abilities: Abilities = lazily<Abilities>({
-    known: () => known,
-    noTools: () => trial.noTools,
-    strings: () => strings || !known,
-    parts: () => (role, several) =>
-      known && parts.getOrInsertComputed(`${role} ${several}`, () => showsParts(role, several)),
+  const found = lazily<Pick<Abilities, "developer" | "tools" | "efforts">>({
     developer: () =>
       known && template.source.includes("developer") &&
       shows([NEEDLE], { role: "developer", content: say(NEEDLE) }, user(say("x"))),
-    order: () => triedOrder(trial, say, known, () => abilities.tools),
     tools: () => findToolAbilities(trial, say),
     efforts: () => knownEfforts(trial, say),
   });
-  return abilities;
+  return Object.assign(found, {
+    known,
+    noTools: trial.noTools,
+    strings: strings || !known,
+    parts: (role: Role, several: boolean) =>
+      known && parts.getOrInsertComputed(`${role} ${several}`, () => showsParts(role, several)),
+    order: triedOrder(trial, say, known, () => found.tools),
+  });
 }
