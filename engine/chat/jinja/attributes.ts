@@ -2,7 +2,7 @@ import { bind, integer } from "./arguments.ts";
 import { TemplateError, typeError, undefinedError, Unsupported, valueError } from "./errors.ts";
 import { formatBraces, mappedArgs, type Parts } from "./format_braces.ts";
 import { elementAt, lengthOf, sequenceOf } from "./iterate.ts";
-import { isNumber } from "./numbers.ts";
+import { isNumber, type NumberValue } from "./numbers.ts";
 import { hashOf, isSame } from "./operators.ts";
 import { ELEMENT, type Rendering } from "./rendering.ts";
 import { bounds, sliced } from "./slices.ts";
@@ -164,20 +164,14 @@ function stringMethod(
     attribute: (value, part) => attribute(rendering, value, part),
     item: (value, key) => item(rendering, value, key),
   };
-  if (name === "format") {
-    return new Func(name, (args) => {
-      rendering.budget.uncounted();
-      return formatBraces(rendering, self, args, parts);
-    });
-  }
-  if (name === "format_map") {
-    return new Func(name, (args) => {
-      rendering.budget.uncounted();
-      const [mapping] = bind(name, args, ["mapping"], 1);
-      if (!(mapping instanceof Dict)) throw typeError("format_map wants a mapping");
-      return formatBraces(rendering, self, mappedArgs(mapping.entries()), parts);
-    });
-  }
+  if (name !== "format" && name !== "format_map") return undefined;
+  return new Func(name, (args) => {
+    rendering.budget.uncounted();
+    if (name === "format") return formatBraces(rendering, self, args, parts);
+    const [mapping] = bind("format_map", args, ["mapping"], 1);
+    if (!(mapping instanceof Dict)) throw typeError("format_map wants a mapping");
+    return formatBraces(rendering, self, mappedArgs(mapping.entries()), parts);
+  });
 }
 
 function mappingMethod(rendering: Rendering, dict: Dict, name: string): Value | undefined {
@@ -228,32 +222,26 @@ function sequenceMethod(
   }
 }
 
-function numberAttribute(rendering: Rendering, number: Value, name: string): Value | undefined {
-  const isFloat = number instanceof Float;
-  const whole = typeof number === "boolean" ? Number(number) : number;
-  switch (name) {
-    case "real":
-      return whole;
-    case "imag":
-      return isFloat ? new Float(0) : 0;
-    case "conjugate":
-      return method(name, () => whole);
-    case "is_integer":
-      // Python's whole numbers have it from 3.12 on.
-      return isFloat ? method(name, () => Number.isInteger(number.value)) : undefined;
-    case "numerator":
-      return isFloat ? undefined : whole;
-    case "denominator":
-      return isFloat ? undefined : 1;
-    case "bit_length":
-    case "bit_count": {
-      if (!isInteger(whole)) return undefined;
-      rendering.budget.uncounted();
-      const bits = BigInt(whole).toString(2).replace("-", "");
-      const length = bits === "0" ? 0 : bits.length;
-      return method(name, () => name === "bit_length" ? length : bits.replaceAll("0", "").length);
-    }
+function numberAttribute(
+  rendering: Rendering,
+  number: NumberValue,
+  name: string,
+): Value | undefined {
+  if (name === "imag") return number instanceof Float ? new Float(0) : 0;
+  const plain = typeof number === "boolean" ? Number(number) : number;
+  if (name === "real") return plain;
+  if (name === "conjugate") return method(name, () => plain);
+  if (plain instanceof Float) {
+    // Python's whole numbers have it from 3.12 on.
+    return name === "is_integer" ? method(name, () => Number.isInteger(plain.value)) : undefined;
   }
+  if (name === "numerator") return plain;
+  if (name === "denominator") return 1;
+  if (name !== "bit_length" && name !== "bit_count") return undefined;
+  rendering.budget.uncounted();
+  const bits = BigInt(plain).toString(2).replace("-", "");
+  const length = bits === "0" ? 0 : bits.length;
+  return method(name, () => name === "bit_length" ? length : bits.replaceAll("0", "").length);
 }
 
 /** `a[start:stop:step]`. */

@@ -44,20 +44,15 @@ export class Macro extends Attributed {
 
   attribute(name: string): Value | undefined {
     const { parameters, takes } = this.node;
-    switch (name) {
-      case "name":
-        return this.node.name ?? null;
-      case "arguments":
-        return new Tuple(parameters);
-      case "catch_kwargs":
-        return takes.kwargs;
-      case "catch_varargs":
-        return takes.varargs;
-      case "caller":
-        return takes.caller;
-      case "explicit_caller":
-        return parameters.includes("caller");
-    }
+    const attributes: Readonly<Record<string, Value>> = {
+      name: this.node.name ?? null,
+      arguments: new Tuple(parameters),
+      catch_kwargs: takes.kwargs,
+      catch_varargs: takes.varargs,
+      caller: takes.caller,
+      explicit_caller: parameters.includes("caller"),
+    };
+    return Object.hasOwn(attributes, name) ? attributes[name] : undefined;
   }
 
   override text(): string {

@@ -155,20 +155,27 @@ export class ExpressionParser {
     } = {},
   ): Expression {
     const { stream } = this;
-    const items: Expression[] = [];
-    let isTuple = false;
-    for (;;) {
-      if (items.length > 0) stream.expectOperator(",");
-      if (this.isTupleEnd(endName)) break;
-      items.push(this.expression(withCondition));
-      if (!stream.isOperator(",")) break;
-      isTuple = true;
-    }
+    const [items, isTuple] = this.items(endName, () => this.expression(withCondition));
     if (!isTuple) {
       if (items.length > 0) return items[0];
       if (!parentheses) stream.fail(`got ${describe(stream.current)}, wanted an expression`);
     }
     return { kind: "tuple", items };
+  }
+
+  /** What stands between commas up to an end, and whether it is a tuple: whether there is a comma. */
+  private items<T>(endName: string, parse: () => T): [items: T[], isTuple: boolean] {
+    const { stream } = this;
+    const items: T[] = [];
+    let isTuple = false;
+    for (;;) {
+      if (items.length > 0) stream.expectOperator(",");
+      if (this.isTupleEnd(endName)) break;
+      items.push(parse());
+      if (!stream.isOperator(",")) break;
+      isTuple = true;
+    }
+    return [items, isTuple];
   }
 
   private isTupleEnd(endName: string): boolean {
@@ -184,15 +191,7 @@ export class ExpressionParser {
    */
   target(endName = "", withMembers = false): Target {
     const { stream } = this;
-    const items: Target[] = [];
-    let isTuple = false;
-    for (;;) {
-      if (items.length > 0) stream.expectOperator(",");
-      if (this.isTupleEnd(endName)) break;
-      items.push(this.oneTarget(withMembers));
-      if (!stream.isOperator(",")) break;
-      isTuple = true;
-    }
+    const [items, isTuple] = this.items(endName, () => this.oneTarget(withMembers));
     if (!isTuple && items.length > 0) return items[0];
     if (items.length === 0) stream.fail(`got ${describe(stream.current)}, wanted a name`);
     return { kind: "tuple", items };
@@ -354,36 +353,26 @@ export function isKnown(node: Expression): boolean {
   switch (node.kind) {
     case "constant":
       return true;
-    case "list":
-    case "tuple":
-      return node.items.every(isKnown);
-    case "dict":
-      return node.entries.every(([key, value]) => isKnown(key) && isKnown(value));
-    case "concat":
-      return node.parts.every(isKnown);
-    case "and":
-    case "or":
-    case "binary":
-      return isKnown(node.left) && isKnown(node.right);
-    case "not":
-    case "negative":
-    case "positive":
-      return isKnown(node.operand);
+    case "name":
+    case "attribute":
+    case "call":
+      return false;
     case "filter":
     case "test":
       // Jinja evaluates none that ask for the context.
-      return !OF_CONTEXT.includes(node.name) && node.operand !== undefined &&
-        isKnown(node.operand) && !node.args.list && !node.args.mapping &&
-        [...node.args.positional, ...node.args.named.map(([, value]) => value)].every(isKnown);
-    case "compare":
-      return isKnown(node.first) && node.others.every(([, operand]) => isKnown(operand));
+      if (OF_CONTEXT.includes(node.name) || node.operand === undefined) return false;
+      if (node.args.list || node.args.mapping) return false;
+      break;
     case "condition":
-      return isKnown(node.test) && isKnown(node.then) && node.otherwise !== undefined &&
-        isKnown(node.otherwise);
-    case "item":
-      return isKnown(node.object) && isKnown(node.key);
-    case "slice":
-      return isKnown(node.object) && node.bounds.every((one) => one === undefined || isKnown(one));
+      if (node.otherwise === undefined) return false;
   }
-  return false;
+  return expressionsIn(Object.values(node)).every(isKnown);
+}
+
+/** The outermost expressions among values. */
+function expressionsIn(values: readonly unknown[]): Expression[] {
+  return values.flatMap((value) => {
+    if (typeof value !== "object" || value === null) return [];
+    return "kind" in value ? [value as Expression] : expressionsIn(Object.values(value));
+  });
 }
