@@ -91,16 +91,10 @@ export async function checkRequest(
 
 /** @throws {M40Error} "invalid_request" for what is no value of JSON, or nested too deeply. */
 function checkValue(value: unknown, level = 0): void {
-  const refuse = (message: string) => {
-    throw new M40Error(
-      "invalid_request",
-      `chat_template_kwargs ${message}`,
-      "chat_template_kwargs",
-    );
-  };
-  if (level > MOST_LEVELS) refuse(`are nested more than ${MOST_LEVELS} deep`);
+  const name = "chat_template_kwargs";
+  if (level > MOST_LEVELS) refuse(`${name} are nested more than ${MOST_LEVELS} deep`, name);
   if (["bigint", "function", "symbol"].includes(typeof value)) {
-    refuse(`have a ${typeof value} in them; wanted values of JSON`);
+    refuse(`${name} have a ${typeof value} in them; wanted values of JSON`, name);
   }
   if (typeof value !== "object" || value === null) return;
   for (const item of Object.values(value)) checkValue(item, level + 1);

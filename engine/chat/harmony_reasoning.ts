@@ -19,8 +19,6 @@ const MORE_TOKENS = ["<|constrain|>", "<|return|>", "<|call|>"] as const;
 /** The start of an answer after reasoning. */
 const FINAL = "<|end|><|start|>assistant<|channel|>final<|message|>";
 
-type TokenName = (typeof TOKENS)[number];
-
 /** The parts of messages: a message to a function is neither reasoning nor content. */
 type HarmonyBody = "reasoning" | "content" | "call";
 
@@ -50,10 +48,9 @@ export class HarmonyReasoning implements OutputFormat {
   private constructor(
     tokenizer: Tokenizer,
     private readonly ids: ReadonlyMap<number, string>,
-    byName: Readonly<Record<TokenName, number>>,
     prompt: readonly number[],
   ) {
-    this.track = new HarmonyTrack(tokenizer, byName, prompt);
+    this.track = new HarmonyTrack(tokenizer, ids, prompt);
   }
 
   /**
@@ -62,19 +59,13 @@ export class HarmonyReasoning implements OutputFormat {
    * @param prompt The tokens of the prompt, which may end within a message.
    */
   static of(tokenizer: Tokenizer, prompt: readonly number[]): HarmonyReasoning | undefined {
+    if (TOKENS.some((name) => tokenizer.tokenId(name) === undefined)) return undefined;
     const ids = new Map<number, string>();
-    const byName: Partial<Record<TokenName, number>> = {};
-    for (const name of TOKENS) {
-      const id = tokenizer.tokenId(name);
-      if (id === undefined) return undefined;
-      byName[name] = id;
-      ids.set(id, name);
-    }
-    for (const name of MORE_TOKENS) {
+    for (const name of [...TOKENS, ...MORE_TOKENS]) {
       const id = tokenizer.tokenId(name);
       if (id !== undefined) ids.set(id, name);
     }
-    return new HarmonyReasoning(tokenizer, ids, byName as Record<TokenName, number>, prompt);
+    return new HarmonyReasoning(tokenizer, ids, prompt);
   }
 
   reader(inline = false): OutputReader {
@@ -97,7 +88,7 @@ class HarmonyTrack implements ReasoningTrack<HarmonyPhase>, ContentTrack<Harmony
 
   constructor(
     private readonly tokenizer: Tokenizer,
-    private readonly ids: Readonly<Record<TokenName, number>>,
+    private readonly ids: ReadonlyMap<number, string>,
     private readonly prompt: readonly number[],
     private readonly ending: string = FINAL,
   ) {
@@ -115,14 +106,13 @@ class HarmonyTrack implements ReasoningTrack<HarmonyPhase>, ContentTrack<Harmony
 
   /** Where an output is after one more token. */
   step(phase: HarmonyPhase, token: number): HarmonyPhase {
-    const { ids } = this;
-    switch (token) {
-      case ids["<|start|>"]:
-      case ids["<|end|>"]:
+    switch (this.ids.get(token)) {
+      case "<|start|>":
+      case "<|end|>":
         return { in: "header" };
-      case ids["<|channel|>"]:
+      case "<|channel|>":
         return { in: "header", role: phase.in === "header" ? phase.role : undefined, channel: [] };
-      case ids["<|message|>"]:
+      case "<|message|>":
         return phase.in === "header" ? { in: this.partOf(phase) } : phase;
     }
     if (phase.in !== "header") return phase;
@@ -173,8 +163,8 @@ class HarmonyTrack implements ReasoningTrack<HarmonyPhase>, ContentTrack<Harmony
   /** A prompt ends in the header of a message, or in the body of one that goes on. */
   private phaseAfter(prompt: readonly number[]): HarmonyPhase {
     let phase: HarmonyPhase = { in: "header" };
-    const begin = Math.max(0, prompt.lastIndexOf(this.ids["<|start|>"]));
-    for (const token of prompt.slice(begin)) phase = this.step(phase, token);
+    const begin = prompt.findLastIndex((token) => this.ids.get(token) === "<|start|>");
+    for (const token of prompt.slice(Math.max(0, begin))) phase = this.step(phase, token);
     return phase;
   }
 }
