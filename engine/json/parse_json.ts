@@ -2,13 +2,12 @@
  * JSON without loss. `JSON.parse` is fast, but rounds numbers to doubles and puts keys that are integers before
  * others. Parsers that keep numbers (`lossless-json`) have plain objects, refuse duplicate keys, and take ten times as
  * long. Those that make a syntax tree keep all of it and take twenty times as long. None survives deep nesting. So
- * `JSON.parse` reads every text, and only one that it would lose something of is read once more.
+ * `JSON.parse` reads every short text that it loses nothing of, and {@link reading} the others.
  *
  * @module
  */
 import { JsonNumber } from "./json_number.ts";
-import { JsonParts } from "./json_parts.ts";
-import { orderedObject } from "./ordered_object.ts";
+import { endOfString, endOfWord, isDigit, QUOTE, reading } from "./json_reading.ts";
 
 /**
  * Arrays and objects inside each other; Python's reader takes about as many. What goes a call a level is safe with
@@ -118,36 +117,24 @@ export async function parseInTurns(
   }
 }
 
-/** Reads a text in parts of a length. */
+/** Looks at a text and reads it, in parts of a length. */
 function* parsing(
   text: string,
   length: number,
   limits: JsonLimits = NO_LIMITS,
   bearable?: BearableLoss,
 ): Generator<undefined, ParsedJson> {
-  const parts = text.length > length ? new JsonParts(text, length) : undefined;
-  const look = new Look(text, limits, bearable, parts);
+  const look = new Look(text, limits, bearable);
   // What has more than it may is refused soon, however long it is.
   const lookLength = Math.min(length, PART_LENGTH);
   while (look.at < text.length) {
     look.goOn(look.at + lookLength);
     yield;
   }
-  const { loses } = look;
-  // It checks the text, too: what reads it once more need not.
-  const value = parts === undefined ? JSON.parse(text) : yield* parts.value();
-  if (!loses) return { value, isPlain: true };
-  yield;
-  return { value: yield* read(text, length), isPlain: false };
+  const isPlain = !look.loses;
+  if (isPlain && text.length <= length) return { value: JSON.parse(text), isPlain };
+  return { value: yield* reading(text, length, isPlain), isPlain };
 }
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-
-const isDigit = (code: number) => code >= 0x30 && code <= 0x39;
-/** White space, or what parts the values of arrays and objects. */
-const isBetween = (code: number) =>
-  code === 0x20 || code === 0x2c || code === 0x3a || (code >= 0x09 && code <= 0x0d);
 
 /** Finds out whether `JSON.parse` would lose something that counts. Of a text that is no JSON the answer is any. */
 class Look {
@@ -163,12 +150,10 @@ class Look {
   private values = 0;
   private members = 0;
 
-  /** @param parts Notes the text's arrays, objects and commas. */
   constructor(
     private readonly text: string,
     private readonly limits: JsonLimits,
-    private readonly bearable: BearableLoss | undefined,
-    private readonly parts: JsonParts | undefined,
+    private readonly bearable?: BearableLoss,
   ) {}
 
   /** Whether something has been found. */
@@ -195,7 +180,7 @@ class Look {
 
   /** Looks at what begins at a character; where it ends. */
   private token(code: number, at: number): number {
-    const { text, parts } = this;
+    const { text } = this;
     if (code === QUOTE) {
       const end = endOfString(text, at);
       if (this.beginsMember) this.member(text.slice(at + 1, end - 1));
@@ -212,10 +197,8 @@ class Look {
       if (++this.levels > MOST_LEVELS) {
         throw new SyntaxError(`arrays and objects are nested more than ${MOST_LEVELS} deep`);
       }
-      parts?.open(at);
     } else if (code === 0x5d || code === 0x7d) {
       this.levels--;
-      parts?.close(at, code);
     } else if (code === 0x2d || isDigit(code)) {
       const end = endOfWord(text, at);
       const mayLose = this.numbersCount ? !isShort(text, at, end) : end - at > SURE_DIGITS;
@@ -224,7 +207,6 @@ class Look {
     } else if (code === 0x2c) {
       this.values++;
       if (this.levels === 1 && this.isObject) this.beginsMember = true;
-      parts?.comma(at);
     } else if (code === 0x3a) {
       this.members++;
     }
@@ -265,28 +247,6 @@ function requireWithin(limits: JsonLimits, lost: number, members: number, values
   if (wrong !== undefined) throw new JsonTooMuch(`it has more than ${wrong[1]} ${wrong[2]}`);
 }
 
-/** Where a string ends: behind its second quote. */
-function endOfString(text: string, start: number): number {
-  for (let at = start + 1;;) {
-    const quote = text.indexOf('"', at);
-    if (quote < 0) return text.length;
-    let before = quote;
-    while (text.charCodeAt(before - 1) === BACKSLASH) before--;
-    if ((quote - before) % 2 === 0) return quote + 1;
-    at = quote + 1;
-  }
-}
-
-/** Where a number or a name ends. */
-function endOfWord(text: string, start: number): number {
-  let at = start + 1;
-  for (; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (isBetween(code) || code === 0x5d || code === 0x7d) break;
-  }
-  return at;
-}
-
 /** Whether a string is a key that JavaScript may put before others: an integer of up to 10 digits. */
 function isIndexKey(text: string, start: number, end: number): boolean {
   if (end - start > 12) return false;
@@ -306,73 +266,4 @@ function isShort(text: string, start: number, end: number): boolean {
     if (!isDigit(text.charCodeAt(at))) return false;
   }
   return true;
-}
-
-/** An array or an object that is not at its end. */
-interface Open {
-  readonly items: unknown[];
-  /** The members of an object. */
-  readonly members?: Map<string, unknown>;
-  /** The key whose value comes next. */
-  key?: string;
-}
-
-/** Reads a text that is JSON, without a call a level; in parts of a length. */
-function* read(text: string, length: number): Generator<undefined, unknown> {
-  const open: Open[] = [];
-  let partEnd = length;
-  for (let at = 0;;) {
-    if (at >= partEnd) {
-      partEnd = at + length;
-      yield;
-    }
-    const code = text.charCodeAt(at);
-    if (isBetween(code)) {
-      at++;
-      continue;
-    }
-    const around = open.at(-1);
-    let value: unknown;
-    if (code === 0x5b || code === 0x7b) {
-      open.push({ items: [], members: code === 0x7b ? new Map() : undefined });
-      at++;
-      continue;
-    } else if (code === 0x5d || code === 0x7d) {
-      const { items, members } = open.pop()!;
-      value = members === undefined ? items : orderedObject(members);
-      at++;
-    } else if (code === QUOTE) {
-      const end = endOfString(text, at);
-      const plain = text.slice(at + 1, end - 1);
-      value = plain.includes("\\") ? JSON.parse(text.slice(at, end)) : plain;
-      at = end;
-      const isKey = around?.members !== undefined && around.key === undefined;
-      if (isKey) {
-        around.key = value as string;
-        continue;
-      }
-    } else {
-      const end = endOfWord(text, at);
-      value = valueOf(text.slice(at, end));
-      at = end;
-    }
-    const holder = open.at(-1);
-    if (holder === undefined) return value;
-    if (holder.members === undefined) {
-      holder.items.push(value);
-    } else {
-      holder.members.set(holder.key!, value);
-      holder.key = undefined;
-    }
-  }
-}
-
-const NAMES: ReadonlyMap<string, unknown> = new Map<string, unknown>([
-  ["true", true],
-  ["false", false],
-  ["null", null],
-]);
-
-function valueOf(word: string): unknown {
-  return NAMES.has(word) ? NAMES.get(word) : JsonNumber.of(word);
 }
