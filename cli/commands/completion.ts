@@ -26,7 +26,7 @@ export const SHELLS: ReadonlyMap<string, (commands: readonly DescribedCommand[])
 export function completionFor(commands: readonly Command[]): Command {
   return command({
     name: "completion",
-    summary: "Write what a shell needs to complete commands, options and names of models",
+    summary: "Print a shell's completion script for commands, options and names of models",
     description:
       "A script for bash, zsh or fish, which an installed m40 has put in its place already. The scripts ask " +
       "`m40 completion models`, which writes the names of the models, a line each.",

@@ -7,12 +7,12 @@ export const cp: Command = command({
   name: "cp",
   summary: "Give a model another name in the models directory",
   description:
-    "The same files under a second name, where the file system has that, else a copy; either can be removed " +
-    "without the other. A file at a path is always copied. What came with the model, its system message and " +
-    "parameters, comes along.",
+    "The new name is a hard link, or a copy if the file system has no links; either name can be removed " +
+    "without the other. A file at a path is always copied. The model's system message and parameters " +
+    "come along.",
   arguments: [
     MODEL_ARGUMENT,
-    { name: "NAME", help: "What the copy is called", required: true },
+    { name: "NAME", help: "The new name", required: true },
   ],
   options: {
     force: flag("Replace a model that has the name"),

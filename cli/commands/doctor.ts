@@ -5,20 +5,20 @@ import { style, write, writeError } from "../terminal/mod.ts";
 /** `m40 doctor`. */
 export const doctor: Command = command({
   name: "doctor",
-  summary: "Look at the card and all that m40 needs, and say what to do",
+  summary: "Check the card, its driver and the machine, and say what to do",
   description:
-    "The driver, whether the card can be used and why not, error correction, memory errors, the PCI Express link " +
-    "and its speed, clocks and what holds them back, heat, the processor, the folder of the models and its disk, " +
+    "Checks the driver, whether the card can be used and why not, error correction, memory errors, the PCI Express " +
+    "link and its speed, clocks and what limits them, heat, the processor, the models directory and its disk, " +
     "which models fit, and the port of m40 serve.\n" +
     "The report holds no names, addresses, serial numbers or keys, so that it can be posted.\n" +
-    "The exit code is 0 where all is well, 1 where there is something to do, 2 where m40 cannot use a card.",
+    "The exit code is 0 if all is well, 1 if there is something to do, 2 if m40 cannot use a card.",
   arguments: [],
   options: {
     json: flag("Write a JSON object"),
-    "self-test": flag("Have the card compute every operation, and compare with the processor"),
-    load: flag("Have the card compute meanwhile, and say how hot it gets"),
-    "load-seconds": option(integer(1, 3600), "How long", { default: 60 }),
-    device: option(card(), "One card alone, by CUDA's number; default: every one"),
+    "self-test": flag("Also have the card compute every operation, and compare with the CPU"),
+    load: flag("Also have the card compute, and say how hot it gets"),
+    "load-seconds": option(integer(1, 3600), "Seconds of --load", { default: 60 }),
+    device: option(card(), "Check this card only, by CUDA's number; default: all"),
     host: option(text("ADDRESS"), "Where m40 serve is to listen", { default: "127.0.0.1" }),
     port: option(integer(1, 65535), "Its port", { default: 11434 }),
   },

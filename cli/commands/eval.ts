@@ -36,7 +36,7 @@ const OPTIONS = {
 /** `m40 eval MODEL`. */
 export const evaluate: Command = command({
   name: "eval",
-  summary: "Compute what a model expects: logits of tokens, or the perplexity of a text",
+  summary: "Compute the logits of tokens, or the perplexity of a text",
   description:
     "--tokens takes the ids as they are and writes a line for each: a JSON array with the logit of every " +
     "token of the vocabulary, in the fewest digits that give the exact float32.\n" +

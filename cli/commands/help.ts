@@ -15,7 +15,7 @@ import { write } from "../terminal/mod.ts";
 export function helpFor(commands: readonly Command[]): Command {
   return command({
     name: "help",
-    summary: "Show what a command takes",
+    summary: "Show the options of a command",
     arguments: [{
       name: "COMMAND",
       help: "A command; without it, the list of commands",

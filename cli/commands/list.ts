@@ -11,14 +11,14 @@ import {
 /** `m40 list`. */
 export const list: Command = command({
   name: "list",
-  summary: "List the models that have a name, whether they fit and how fast they should be",
+  summary: "List the models, whether they fit and how fast they should be",
   description:
-    "The built-in model; the GGUF files of the models directory, which is $M40_MODELS, else " +
-    "$XDG_DATA_HOME/m40/models, else ~/.local/share/m40/models, where a file NAME.gguf, or its parts " +
-    "NAME-00001-of-00003.gguf and so on, are called NAME; and what Ollama and Hugging Face's tools have " +
-    "fetched.\n" +
-    "Whether a model fits and its tokens a second are estimates, for the GPU or, where there is none, for a " +
-    "Tesla M40 of 24 GB: the memory's bandwidth over the bytes that a token reads, which no answer can beat.",
+    "Lists the built-in model, the files of the models directory, and what Ollama and Hugging Face's tools have " +
+    "fetched. The models directory is $M40_MODELS, else $XDG_DATA_HOME/m40/models, else " +
+    "~/.local/share/m40/models. A file NAME.gguf, or its parts NAME-00001-of-00003.gguf and so on, is the " +
+    "model NAME.\n" +
+    "Whether a model fits, and its tokens a second, are estimates for the GPU, or without one for a " +
+    "Tesla M40 of 24 GB. Tokens a second are the memory's bandwidth over the bytes that a token reads: an upper bound.",
   arguments: [],
   options: { json: flag("Write a JSON array") },
   examples: [

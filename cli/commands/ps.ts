@@ -24,7 +24,7 @@ export const ps: Command = command({
   options: {
     host: option(text("ADDRESS"), "Where the server listens", { default: "127.0.0.1" }),
     port: option(integer(1, 65535), "Its port", { default: 11434 }),
-    "api-key": option(text("KEY"), "The server's key, where it has one; default $M40_API_KEY"),
+    "api-key": option(text("KEY"), "The server's key, if it has one; default $M40_API_KEY"),
     json: flag("Write a JSON object"),
   },
   examples: [

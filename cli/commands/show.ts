@@ -33,7 +33,7 @@ import { describeSuppressed, readTokenizer } from "../../engine/tokenizer/mod.ts
 /** `m40 show MODEL`. */
 export const show: Command = command({
   name: "show",
-  summary: "Show what a model's file says, and what context fits here",
+  summary: "Show a model's metadata and sizes, and the context that fits",
   description:
     "Works on every GGUF file, whether m40 can run it or not; then it says why it cannot.",
   arguments: [MODEL_ARGUMENT],

@@ -24,20 +24,20 @@ export const CHAT_SETTINGS = {
   ...TEXT_SETTINGS,
   reasoning: option(
     choice("separate", "inline", "hidden"),
-    "What the model thinks before it answers: dimmed on a terminal and in no file, left in the answer, or not shown",
+    "Reasoning before the answer: dimmed on a terminal and in no file, left in the answer, or not shown",
     { default: "separate" },
   ),
   "reasoning-budget": option(
     integer(0),
-    "Tokens of reasoning at most, then it has to answer; 0: none; default: no limit",
+    "Tokens of reasoning at most, then the answer begins; 0: none; default: no limit",
   ),
   "reasoning-effort": option(
     text("WORD", { words: () => ["low", "medium", "high"] }),
-    "How much to think, where the chat template knows of that: low, medium, high",
+    "How much the model reasons, if the chat template knows it: low, medium, high",
   ),
   "chat-template-kwargs": option(
     jsonObject(),
-    'What the chat template gets in addition to the messages: {"enable_thinking": false}',
+    'Variables for the chat template: {"enable_thinking": false}',
   ),
 };
 

@@ -40,8 +40,8 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/v1/chat/completions",
     summary: "Answer a conversation",
     description:
-      "OpenAI's chat completions, for text. The model's chat template makes a prompt of the messages; what it " +
-      "reasons before its answer is separate.",
+      "OpenAI's chat completions, for text. The model's chat template makes a prompt of the messages; reasoning " +
+      "is separate from the answer.",
     body: ChatCompletionRequest,
     answer: ChatCompletion,
     events: [ChatCompletionChunk],
@@ -60,8 +60,7 @@ export const OPERATIONS: readonly Operation[] = [
     method: "POST",
     path: "/v1/embeddings",
     summary: "Vectors of texts",
-    description:
-      "OpenAI's embeddings: texts that mean alike have vectors that are near each other.",
+    description: "OpenAI's embeddings: texts of similar meaning have similar vectors.",
     body: EmbeddingsRequest,
     answer: EmbeddingList,
   },
@@ -70,8 +69,8 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/v1/messages",
     summary: "Answer a conversation, for Anthropic's clients",
     description:
-      "Anthropic's Messages, for text: the same answers as /v1/chat/completions gives, in Anthropic's shape. " +
-      "Errors are in it too.",
+      "Anthropic's Messages, for text: the same answers as /v1/chat/completions, in Anthropic's shape, errors " +
+      "included.",
     body: MessagesRequest,
     answer: MessageObject,
     events: MESSAGE_EVENTS,
@@ -81,7 +80,7 @@ export const OPERATIONS: readonly Operation[] = [
     method: "POST",
     path: "/v1/messages/count_tokens",
     summary: "The tokens of a conversation, for Anthropic's clients",
-    description: "What the prompt of /v1/messages takes, without asking the model.",
+    description: "Counts the tokens that the prompt of /v1/messages has, without generating.",
     body: CountTokensRequest,
     answer: TokenCount,
     error: AnthropicError,
@@ -91,8 +90,8 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/v1/models",
     summary: "List the models",
     description:
-      "All that may be asked for: those in memory first, aliases last. One that is not is loaded when it is asked " +
-      "for. A request with the header anthropic-version gets Anthropic's shape, in pages of `limit` from `after_id` " +
+      "All models that requests may name: those in memory first, aliases last. Others are loaded on demand. " +
+      "A request with the header anthropic-version gets Anthropic's shape, in pages of `limit` from `after_id` " +
       "or up to `before_id`.",
     answer: ModelList,
   },
@@ -102,15 +101,15 @@ export const OPERATIONS: readonly Operation[] = [
     parameters: { id: "The model's name; it may hold slashes." },
     summary: "Show a model",
     description:
-      "404 for a model that there is not, with the nearest name. In Anthropic's shape with the header anthropic-version.",
+      "404 for an unknown model, with the nearest name. In Anthropic's shape with the header anthropic-version.",
     answer: ModelObject,
   },
   {
     method: "POST",
     path: "/v1/models/{id}/load",
     parameters: { id: "The model's name." },
-    summary: "Have a model in memory",
-    description: "Answers when it is there; it waits for its place as other requests do.",
+    summary: "Load a model",
+    description: "Answers when it is loaded; it waits for its turn as other requests do.",
     body: LoadRequest,
     answer: ModelObject,
   },
@@ -118,17 +117,17 @@ export const OPERATIONS: readonly Operation[] = [
     method: "POST",
     path: "/v1/models/{id}/unload",
     parameters: { id: "The model's name." },
-    summary: "Have a model out of memory",
+    summary: "Unload a model",
     description:
-      "Answers when it is gone; running answers finish before. A request for it has it " +
-      "loaded again.",
+      "Answers when it is unloaded; running answers finish before. A request for it loads " +
+      "it again.",
     answer: ModelObject,
   },
   {
     method: "POST",
     path: "/v1/generate",
-    summary: "The shortest way from a prompt to a text",
-    description: "m40's own: a prompt, and the output alone.",
+    summary: "Continue a prompt, in the simplest form",
+    description: "m40's own: the request has a prompt, the answer only the output.",
     body: GenerateBody,
     answer: Generated,
     events: [GeneratedPiece],
@@ -163,7 +162,7 @@ export const OPERATIONS: readonly Operation[] = [
   {
     method: "GET",
     path: "/metrics",
-    summary: "What Prometheus reads",
+    summary: "Metrics, for Prometheus",
     description: "Counters, gauges and histograms under m40's names and vLLM's.",
     answer: "text/plain",
   },

@@ -86,15 +86,14 @@ export const LLAMA_OPERATIONS: readonly Operation[] = [
     method: "GET",
     path: "/props",
     summary: "What a model is served with",
-    description:
-      "In the shape of llama.cpp's server; ?model= names one, else it is the one used last.",
+    description: "In the shape of llama.cpp's server; for ?model=, or the model used last.",
     answer: Props,
   },
   {
     method: "GET",
     path: "/tokenizer_info",
     summary: "What a model's vocabulary is",
-    description: "In the shape of vLLM's server; ?model= names one, else it is the one used last.",
+    description: "In the shape of vLLM's server; for ?model=, or the model used last.",
     answer: TokenizerInfo,
   },
   {
@@ -118,8 +117,8 @@ export const LLAMA_OPERATIONS: readonly Operation[] = [
     path: "/apply-template",
     summary: "The prompt that a conversation becomes",
     description:
-      "In the shape of llama.cpp's server: what the model would read, without asking it, and what was found out " +
-      "about its template. It takes the bodies of /v1/messages, /v1/responses and /api/chat as well.",
+      "In the shape of llama.cpp's server: the prompt, without generating, and what m40 knows " +
+      "of the template. It takes the bodies of /v1/messages, /v1/responses and /api/chat as well.",
     body: ApplyTemplateRequest,
     answer: AppliedTemplate,
   },

@@ -17,7 +17,7 @@ export const ModelObject = z.strictObject({
   created: z.int().meta({ description: "When the server was started, in seconds since 1970." }),
   owned_by: z.literal("m40"),
   state: z.enum(["loaded", "loading", "unloading", "unloaded"]).meta({
-    description: "Whether it is in memory. One that is not is loaded when it is asked for.",
+    description: "Whether it is in memory. Others are loaded on demand.",
   }),
   context_length: z.int().nullable().meta({
     description:
