@@ -9,6 +9,7 @@ import { fromFileUrl } from "@std/path";
 import { StepBlock, stepBytes, type StepSequence } from "../engine/device/step_block.ts";
 import type { StepOutput, StepResult } from "../engine/device/step_result.ts";
 import { Generation } from "../engine/generation/generation.ts";
+import { StopStrings } from "../engine/generation/stop_strings.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
 import { SAMPLING_DEFAULTS, type SamplingParameters } from "../engine/sampling/parameters.ts";
 import type { KvBlockGroup } from "../engine/scheduler/kv_blocks/kv_block_layout.ts";
@@ -110,18 +111,19 @@ async function run(
   );
   let ended: Promise<unknown>;
   if (listening === "text") {
-    const generations = Generation.start(
-      prompts.map((prompt) => ({
+    const services = { tokenizer, texts, queue: scheduler };
+    const generations = prompts.map((prompt) => {
+      const sequence = new Sequence({
         prompt,
         maxTokens: SAMPLED_TOKENS,
         sampling: parameters,
         topLogprobs: 0,
         logprobs: false,
         endTokens: tokenizer.endTokens,
-        stop: ["\n\n"],
-      })),
-      { tokenizer, texts, queue: scheduler },
-    );
+      });
+      return new Generation({}, sequence, undefined, new StopStrings(["\n\n"]), services);
+    });
+    Generation.start(generations, scheduler);
     ended = Promise.all(generations.map(async (generation) => {
       for await (const { tokens } of generation) tokens.forEach(count);
     }));

@@ -15,6 +15,7 @@ import {
   Scoring,
   type ScoringOptions,
   type SideThreads,
+  TextChecker,
 } from "./generation/mod.ts";
 import type {
   EngineCard,
@@ -37,7 +38,6 @@ import { type EncodeOptions, type Tokenizer, TokenTexts } from "./tokenizer/mod.
 import type { EngineOptions } from "./engine_options.ts";
 import { M40Error } from "./errors.ts";
 import { type LoadedModel, loadModel } from "./load_engine.ts";
-import { Turns } from "./turns.ts";
 
 /** The device's own functions, see {@link Engine.exclusive}. */
 export interface ExclusiveDevice
@@ -72,6 +72,7 @@ export class Engine {
   /** The model on its device, or several times, each on one of its own. */
   private readonly copies: Replica | Replicas;
   private readonly services: GenerationServices;
+  private readonly texts: TextChecker;
   private readonly requests: RequestChecker;
   /** Work that requests can make long is done off the event loop; texts do not wait for grammars. */
   private readonly side: SideThreads;
@@ -101,6 +102,7 @@ export class Engine {
       source.samplingDefaults,
       source.stopDefaults,
     );
+    this.texts = new TextChecker(this.requests);
     const { gguf: { metadata }, preTokenizer } = source;
     this.side = {
       grammars: new SideThread(metadata, preTokenizer),
@@ -230,7 +232,9 @@ export class Engine {
    */
   generateAll(requests: readonly GenerateRequest[]): Generation[] {
     this.assertOpen();
-    return Generation.start(this.requests.checkAll(requests), this.services);
+    const generations = this.requests.checkAll(requests, this.services);
+    Generation.start(generations, this.services.queue);
+    return generations;
   }
 
   /**
@@ -242,7 +246,7 @@ export class Engine {
    */
   score(tokens: readonly number[], options: ScoringOptions): Scoring {
     this.assertOpen();
-    return Scoring.start(this.requests.checkText(tokens), options, this.services);
+    return Scoring.start(this.texts.checkText(tokens), options, this.services);
   }
 
   /**
@@ -258,24 +262,13 @@ export class Engine {
     options: EmbeddingOptions = {},
   ): Promise<Embeddings> {
     this.assertOpen();
-    const { services: { queue }, maxRunning, requests } = this;
-    const { param = "input", truncate, signal } = options;
+    const { services: { queue }, maxRunning } = this;
     const pooling = poolingOf(this.model.poolingType);
-    const turns = new Turns();
-    const tokens: (readonly number[])[] = [];
-    for (const text of texts) {
-      await turns.next();
-      // What is too long is refused, or cut before it is encoded.
-      const isLong = typeof text === "string" && text.length >= LONG_TEXT && !truncate;
-      if (!isLong) {
-        tokens.push(requests.embeddingTokens(text, param, truncate));
-        continue;
-      }
-      // Millions of tokens are counted before anything is made of them.
-      const encoded = await this.encode(text, {}, signal);
-      requests.checkEmbeddingLength(encoded.length, param);
-      tokens.push(requests.embeddingTokens(Array.from(encoded), param));
-    }
+    const tokens = await this.texts.embeddingTokens(
+      texts,
+      options,
+      (text) => this.encode(text, {}, options.signal),
+    );
     const services = { queue, pooling, maxRunning };
     return {
       vectors: await embedAll(tokens, options, services),
@@ -298,7 +291,7 @@ export class Engine {
     options: { signal?: AbortSignal } = {},
   ): AsyncGenerator<PositionLogits> {
     this.assertOpen();
-    const prompt = this.requests.checkText(tokens);
+    const prompt = this.texts.checkText(tokens);
     yield* this.idlest.evaluations.run(prompt, options.signal);
   }
 

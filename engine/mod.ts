@@ -46,7 +46,6 @@ export {
   type GenerateRequest,
   Generation,
   type GenerationChunk,
-  type GenerationOptions,
   type GenerationReport,
   type GenerationServices,
   type GenerationTimes,

@@ -1,5 +1,5 @@
 import { M40Error, PromptTooLong } from "../errors.ts";
-import { type EncodeOptions, LongestToken, type Tokenizer } from "../tokenizer/mod.ts";
+import type { EncodeOptions, Tokenizer } from "../tokenizer/mod.ts";
 import { checkRequest, withoutCutCalls } from "./check_request.ts";
 import { type ChatMessage, type ChatRequest, isSystem } from "./conversation.ts";
 import { HarmonyReasoning } from "./harmony_reasoning.ts";
@@ -64,7 +64,6 @@ export class ChatFormat {
     signal?: AbortSignal,
   ) => Promise<ArrayLike<number>>;
   private readonly renderer = new TemplateRenderer();
-  private readonly longestToken: LongestToken;
   /** The formats of calls that each template may have. */
   private readonly likely = new Map<string, readonly string[]>();
   /** Found when the first prompt is made: it takes a look at every token. */
@@ -80,7 +79,6 @@ export class ChatFormat {
     defaultStart: DefaultStart = {},
   ) {
     this.withStart = startOf(defaultStart);
-    this.longestToken = new LongestToken(tokenizer);
     this.source = templates.source;
   }
 
@@ -201,7 +199,7 @@ export class ChatFormat {
     mark: string,
     signal?: AbortSignal,
   ): Promise<number[]> {
-    const least = this.longestToken.leastBeyond(text, this.contextTokens);
+    const least = this.tokenizer.leastBeyond(text, this.contextTokens);
     if (least !== undefined) {
       throw new PromptTooLong(
         `the conversation has at least ${least} tokens; the context has ${this.contextTokens}, prompt and ` +

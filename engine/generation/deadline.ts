@@ -1,3 +1,13 @@
+/** What ends a request that is not done. */
+export interface RequestEnds {
+  /** Aborting it ends the request. */
+  readonly signal?: AbortSignal;
+  /** After so many milliseconds the request ends with the error "timeout"; default: never. */
+  readonly timeoutMs?: number;
+  /** From when `timeoutMs` counts, by `performance.now()`; default: from the request's arrival on. */
+  readonly timeoutFrom?: number;
+}
+
 /**
  * Calls `expire` when the time is over, at once where it is already.
  *

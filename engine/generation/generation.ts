@@ -1,19 +1,8 @@
-import {
-  NO_OUTPUT,
-  type OutputFormat,
-  type OutputPiece,
-  type OutputReader,
-  type ToolCallPiece,
-} from "../chat/mod.ts";
+import { NO_OUTPUT, type OutputPiece, type OutputReader, type ToolCallPiece } from "../chat/mod.ts";
 import type { Sample } from "../device/mod.ts";
-import {
-  Sequence,
-  type SequenceListener,
-  type SequenceOptions,
-  type SequenceQueue,
-} from "../scheduler/mod.ts";
+import type { Sequence, SequenceListener, SequenceQueue } from "../scheduler/mod.ts";
 import type { StreamingDecoder, Tokenizer, TokenTexts } from "../tokenizer/mod.ts";
-import { startDeadline } from "./deadline.ts";
+import { type RequestEnds, startDeadline } from "./deadline.ts";
 import { M40Error } from "../errors.ts";
 import type {
   FinishReason,
@@ -21,7 +10,8 @@ import type {
   GenerationTimes,
   GuardedObserver,
 } from "./observer.ts";
-import { StopStrings } from "./stop_strings.ts";
+import type { GenerateRequest } from "./request.ts";
+import type { StopStrings } from "./stop_strings.ts";
 
 /** A token of the output. */
 export interface GeneratedToken {
@@ -71,19 +61,11 @@ export interface GenerationChunk {
   readonly usage?: Usage;
 }
 
-/** What a {@link Generation} is made from, checked before: what its sequence is, and how its tokens are read. */
-export interface GenerationOptions extends Omit<SequenceOptions, "listener" | "leader"> {
-  readonly stop: readonly string[];
-  /** Absent: all output is content. */
-  readonly format?: OutputFormat;
-  /** Whether reasoning stays in the text. */
-  readonly inline?: boolean;
-  readonly signal?: AbortSignal;
-  /** Absent: no deadline. */
-  readonly timeoutMs?: number;
-  /** When the deadline starts, by `performance.now()`; absent: when the generation is created. */
-  readonly timeoutFrom?: number;
-  readonly onReport?: (report: GenerationReport) => void;
+/** Chunks that are there together, and which of several generations they are from. */
+export interface IndexedChunks {
+  readonly index: number;
+  /** At least one. */
+  readonly chunks: readonly GenerationChunk[];
 }
 
 /** Chunks that a reader is given together at most: it works on them without a break. */
@@ -106,19 +88,13 @@ export interface GenerationServices {
 export class Generation implements AsyncIterable<GenerationChunk>, SequenceListener {
   private readonly chunks: GenerationChunk[] = [];
   private readonly decoder: StreamingDecoder;
-  /** Absent where no text ends the output. */
-  private readonly stops?: StopStrings;
-  /** Separates reasoning from content; absent where all is content. */
-  private readonly reader?: OutputReader;
   private reasoningTokens = 0;
-  /** Its sequence in the scheduler. */
-  readonly sequence: Sequence;
   /** Tokens of the prompt. */
   readonly promptTokens: number;
   /** Whether anything is to be computed. */
-  private readonly computes: boolean;
-  private readonly abort = () => this.cancel();
+  readonly computes: boolean;
   private readonly arrival = performance.now();
+  private readonly abort = () => this.cancel();
   private deadline?: number;
   private firstToken?: number;
   private lastToken?: number;
@@ -133,56 +109,44 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   readonly done: Promise<void> = this.over.promise;
 
   /**
-   * @param options The request. It is not queued before {@link start}.
+   * @param request The request, which was checked. It is not queued before {@link start}.
+   * @param sequence Its sequence in the scheduler.
+   * @param reader Separates reasoning from content; absent where all is content.
+   * @param stops Absent where no text ends the output.
    * @param services What it is generated with.
-   * @param leader A generation with the same prompt, whose KV blocks this one shares.
    */
-  private constructor(
-    private readonly options: GenerationOptions,
+  constructor(
+    private readonly request: Pick<GenerateRequest, keyof RequestEnds | "onReport">,
+    readonly sequence: Sequence,
+    private readonly reader: OutputReader | undefined,
+    private readonly stops: StopStrings | undefined,
     private readonly services: GenerationServices,
-    leader?: Generation,
   ) {
-    const { prompt, maxTokens, stop, format, inline, signal } = options;
     this.decoder = services.tokenizer.decoder({ continuing: true });
-    if (stop.length > 0) this.stops = new StopStrings(stop);
-    this.reader = format?.reader(inline);
-    this.promptTokens = prompt.length;
-    this.computes = maxTokens > 0 && !signal?.aborted;
-    this.sequence = new Sequence({ ...options, listener: this, leader: leader?.sequence });
+    this.promptTokens = sequence.prompt.length;
+    this.computes = sequence.maxTokens > 0 && !request.signal?.aborted;
+    sequence.listener = this;
   }
 
-  /**
-   * Queues generations, all or none; fails as {@link SequenceQueue.add} does. Those whose prompts are the same array
-   * compute it once.
-   */
-  static start(all: readonly GenerationOptions[], services: GenerationServices): Generation[] {
-    const leaders = new Map<readonly number[], Generation>();
-    const generations: Generation[] = [];
+  /** Queues generations, all or none; fails as {@link SequenceQueue.add} does. */
+  static start(all: readonly Generation[], queue: SequenceQueue): void {
     const sequences: Sequence[] = [];
-    for (const options of all) {
-      const leader = leaders.get(options.prompt);
-      const generation = new Generation(options, services, leader);
-      generations.push(generation);
-      // A generation that computes nothing has no followers.
-      if (!generation.computes) continue;
-      sequences.push(generation.sequence);
-      if (leader === undefined) leaders.set(options.prompt, generation);
-    }
-    services.queue.add(...sequences);
-    for (const generation of generations) generation.begin();
-    return generations;
+    for (const { computes, sequence } of all) if (computes) sequences.push(sequence);
+    queue.add(...sequences);
+    for (const generation of all) generation.begin();
   }
 
   /** Heeds the signal and the deadline; where nothing is to be computed, it ends at once. */
   private begin(): void {
-    const { signal, timeoutMs, timeoutFrom = this.arrival, maxTokens, steering } = this.options;
-    steering?.begun?.(this.done);
+    const { request, sequence, arrival } = this;
+    sequence.sampler.begun(this.done);
     if (!this.computes) {
-      if (maxTokens === 0 && !signal?.aborted) this.finish("length", []);
-      this.services.queue.cancel(this.sequence);
+      if (sequence.maxTokens === 0 && !request.signal?.aborted) this.finish("length", []);
+      this.services.queue.cancel(sequence);
       return;
     }
-    signal?.addEventListener("abort", this.abort);
+    request.signal?.addEventListener("abort", this.abort);
+    const { timeoutMs, timeoutFrom = arrival } = request;
     if (timeoutMs !== undefined) {
       this.deadline = startDeadline(timeoutMs, timeoutFrom, () => this.expire(timeoutMs));
     }
@@ -214,7 +178,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     if (this.ended) return;
     const seconds = timeoutMs / 1000;
     const done = this.sampled > 0
-      ? `${this.sampled} of at most ${this.options.maxTokens} tokens were sampled`
+      ? `${this.sampled} of at most ${this.sequence.maxTokens} tokens were sampled`
       : this.sequence.admittedAt === undefined
       ? "it was still waiting for its turn"
       : "its prompt was still being computed";
@@ -229,23 +193,53 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<GenerationChunk> {
-    for await (const chunks of this.together()) yield* chunks;
+    try {
+      for (let chunks = this.take(); chunks !== undefined; chunks = this.take()) {
+        // Looked at and waited for in one turn: what comes meanwhile would wake nobody.
+        if (chunks.length > 0) yield* chunks;
+        else await new Promise<void>((resolve) => this.wake = resolve);
+      }
+    } finally {
+      this.cancel();
+    }
   }
 
-  /** Iterates it in batches: each has all chunks ready by then, at least one. */
-  async *together(): AsyncGenerator<readonly GenerationChunk[]> {
+  /**
+   * The chunks of generations as they come. Those that are there together come together: a device makes several steps
+   * before it tells of them, and what is done once for all of their tokens is not done for each. Takes no chunk before
+   * the reader wants one. Leaving early cancels them all, and so does a failure of one.
+   *
+   * @throws {M40Error} "cancelled" when a generation was ended from outside: its client has left, or the server stops.
+   */
+  static async *together(generations: readonly Generation[]): AsyncGenerator<IndexedChunks> {
+    const left = new Map(generations.entries());
     try {
-      while (true) {
-        while (this.chunks.length > 0) yield this.chunks.splice(0, MOST_TOGETHER);
-        if (this.ended) break;
+      while (left.size > 0) {
         const { promise, resolve } = Promise.withResolvers<void>();
-        this.wake = resolve;
-        await promise;
+        let waits = true;
+        for (const [index, one] of left) {
+          const chunks = one.take();
+          if (chunks?.length === 0) {
+            one.wake = resolve;
+            continue;
+          }
+          waits = false;
+          if (chunks !== undefined) yield { index, chunks };
+          else if (one.finishReason !== undefined) left.delete(index);
+          else throw endedEarly();
+        }
+        if (waits) await promise;
       }
-      if (this.error !== undefined) throw this.error;
     } finally {
-      if (!this.ended) this.cancel();
+      for (const one of generations) one.cancel();
     }
+  }
+
+  /** The chunks that are there: none where the next is yet to come; undefined at the end, where it throws its error. */
+  private take(): readonly GenerationChunk[] | undefined {
+    if (this.chunks.length > 0 || !this.ended) return this.chunks.splice(0, MOST_TOGETHER);
+    if (this.error !== undefined) throw this.error;
+    return undefined;
   }
 
   accept(sample: Sample, now: number): boolean {
@@ -255,7 +249,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     this.lastToken = now;
     this.firstToken ??= now;
     this.sampled++;
-    if (this.options.endTokens.has(sample.token)) {
+    if (this.sequence.endTokens.has(sample.token)) {
       this.finish("stop", []);
       return false;
     }
@@ -268,7 +262,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     const tokens = [this.describe(sample, isReasoning)];
     const said = stops === undefined ? piece : untilStop(piece, stops);
     if (stops?.met !== undefined) this.emit(said, tokens, "stop");
-    else if (this.sampled >= this.options.maxTokens) this.finish("length", tokens, said);
+    else if (this.sampled >= this.sequence.maxTokens) this.finish("length", tokens, said);
     else this.emit(said, tokens);
     return !this.ended;
   }
@@ -288,25 +282,25 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     if (this.ended) return;
     this.ended = true;
     this.error = error;
-    const { firstToken, lastToken, sampled, options, services: { observer } } = this;
+    const { firstToken, lastToken, sampled, request, sequence, services: { observer } } = this;
     const failed = error instanceof M40Error && error.code === "timeout" ? "timeout" : "error";
     const report: GenerationReport = {
       promptTokens: this.promptTokens,
-      cachedTokens: this.sequence.cached,
+      cachedTokens: sequence.cached,
       completionTokens: sampled,
-      maxTokens: options.maxTokens,
+      maxTokens: sequence.maxTokens,
       outcome: this.finishReason ?? (error === undefined ? "cancelled" : failed),
       ...this.times,
       tokenMs: sampled > 1 ? (lastToken! - firstToken!) / (sampled - 1) : undefined,
       totalMs: performance.now() - this.arrival,
     };
     clearTimeout(this.deadline);
-    options.signal?.removeEventListener("abort", this.abort);
+    request.signal?.removeEventListener("abort", this.abort);
     this.wake?.();
     this.over.resolve();
     observer?.notify("generation", report);
     try {
-      options.onReport?.(report);
+      request.onReport?.(report);
     } catch (thrown) {
       observer?.note(thrown);
     }
@@ -365,12 +359,18 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
       text: texts.of(token),
       ...(isReasoning ? { reasoning: true } : {}),
       ...(this.reader?.inCalls ? { call: true } : {}),
-      ...(this.options.logprobs === false ? {} : {
-        logprob,
-        top: top.map((one) => ({ ...one, text: texts.of(one.token) })),
-      }),
+      ...(this.sequence.logprobs
+        ? { logprob, top: top.map((one) => ({ ...one, text: texts.of(one.token) })) }
+        : {}),
     };
   }
+}
+
+function endedEarly(): M40Error {
+  return new M40Error(
+    "cancelled",
+    "The generation was ended before it was done; send it again.",
+  );
 }
 
 /** A piece up to the first stop string in its content; behind content that a call follows there can be none. */

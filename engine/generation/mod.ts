@@ -9,7 +9,6 @@ export {
   type GeneratedToken,
   Generation,
   type GenerationChunk,
-  type GenerationOptions,
   type GenerationServices,
   type Usage,
 } from "./generation.ts";
@@ -20,5 +19,7 @@ export {
   type GenerationTimes,
   GuardedObserver,
 } from "./observer.ts";
-export { type GenerateRequest, LONG_TEXT, RequestChecker, type SideThreads } from "./request.ts";
+export type { GenerateRequest } from "./request.ts";
+export { LONG_TEXT, RequestChecker, type SideThreads } from "./request_checker.ts";
 export { Scoring, type ScoringOptions } from "./scoring.ts";
+export { TextChecker } from "./texts.ts";

@@ -2,20 +2,14 @@ import { MAX_TOP_LOGPROBS, type Sample } from "../device/mod.ts";
 import { checkRange, SAMPLING_DEFAULTS } from "../sampling/mod.ts";
 import { Sequence, type SequenceListener, type SequenceQueue } from "../scheduler/mod.ts";
 import type { TokenTexts } from "../tokenizer/mod.ts";
-import { startDeadline } from "./deadline.ts";
+import { type RequestEnds, startDeadline } from "./deadline.ts";
 import { M40Error } from "../errors.ts";
 import type { GeneratedToken } from "./generation.ts";
 
 /** What a text's tokens are scored with. */
-export interface ScoringOptions {
+export interface ScoringOptions extends RequestEnds {
   /** 0 to 20: log-probabilities of so many likeliest tokens for each position. */
   readonly topLogprobs: number;
-  /** Aborting it ends the scoring. */
-  readonly signal?: AbortSignal;
-  /** After so many milliseconds it ends with the error "timeout"; default: never. */
-  readonly timeoutMs?: number;
-  /** From when `timeoutMs` counts, by `performance.now()`; default: from now on. */
-  readonly timeoutFrom?: number;
 }
 
 /** What a {@link Scoring} is made with. */

@@ -159,6 +159,11 @@ export class SequenceSampling {
     return this.steering?.prepare?.(this.generated) ?? false;
   }
 
+  /** The sequence is queued; `over` resolves when it has ended. */
+  begun(over: Promise<unknown>): void {
+    this.steering?.begun?.(over);
+  }
+
   /** Takes in the next token. */
   append({ token, surprise }: Sample): void {
     if (this.mirostat !== undefined && surprise !== undefined) {

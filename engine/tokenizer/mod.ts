@@ -4,7 +4,6 @@
  * @module
  */
 export { assertKnownTokenizer, loadTokenizer } from "./load.ts";
-export { LongestToken } from "./longest_token.ts";
 export { readTokenizer } from "./read_tokenizer.ts";
 export { describeSuppressed } from "./suppressed_tokens.ts";
 export { TokenTexts } from "./streaming_decoder.ts";

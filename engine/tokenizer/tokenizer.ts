@@ -81,6 +81,13 @@ export interface Tokenizer {
    * @throws {M40Error} `invalid_request` for a mark that is not one code point or is in the text.
    */
   protect(text: string, mark: string): string;
+  /**
+   * The fewest tokens that a text can have, if that is known to be more than `most`: such a text need not be
+   * encoded, which takes time in proportion to its length.
+   */
+  leastBeyond(text: string, most: number): number | undefined;
+  /** The prefix of a text that has at least its first `most` tokens; all of a text that may have no more. */
+  within(text: string, most: number): string;
   /** A decoder for tokens that arrive one by one. */
   decoder(options?: DecodeOptions): StreamingDecoder;
 }

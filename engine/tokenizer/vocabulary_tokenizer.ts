@@ -50,6 +50,8 @@ export interface TokenRoles {
 }
 
 const NO_BYTES = new Uint8Array(0);
+/** Texts of no more characters a token are taken to fit: the longest token is not looked for. */
+const LONG_TOKEN = 16;
 /** Bytes that a token may have whose text is kept. */
 const MOST_ASCII = 1024;
 
@@ -73,6 +75,8 @@ export class VocabularyTokenizer implements Tokenizer {
   readonly #shownTokens: ShownToken[];
   /** Made on first use. */
   #ids?: Map<string, number>;
+  /** Bytes of the longest token, found out where it matters; a control token's text counts as well. */
+  #longest?: number;
 
   constructor(
     vocabulary: Vocabulary,
@@ -183,6 +187,25 @@ export class VocabularyTokenizer implements Tokenizer {
       );
     }
     return this.#specialTokens.protect(text, mark);
+  }
+
+  leastBeyond(text: string, most: number): number | undefined {
+    if (text.length <= LONG_TOKEN * most) return undefined;
+    const least = Math.ceil(text.length / this.#longestToken());
+    return least > most ? least : undefined;
+  }
+
+  within(text: string, most: number): string {
+    return text.length <= LONG_TOKEN * most ? text : text.slice(0, most * this.#longestToken());
+  }
+
+  #longestToken(): number {
+    if (this.#longest !== undefined) return this.#longest;
+    let longest = 1;
+    for (let token = 0; token < this.vocabSize; token++) {
+      longest = Math.max(longest, this.tokenBytes(token).length, this.tokenText(token).length);
+    }
+    return this.#longest = longest;
   }
 
   isControl(token: number): boolean {

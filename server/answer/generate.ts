@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import { z } from "zod";
-import type { Generation, Usage as EngineUsage } from "../../engine/mod.ts";
+import { Generation, type Usage as EngineUsage } from "../../engine/mod.ts";
 import {
   boolean,
   constraintFields,
@@ -14,7 +14,6 @@ import {
 } from "../request/mod.ts";
 import { type Answer, modelFields, ModelRequest } from "./answer.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { chunksTogether } from "./generations.ts";
 import { route } from "../route.ts";
 import { Usage, usageOf } from "./usage.ts";
 
@@ -74,7 +73,7 @@ class GeneratedAnswer implements Answer {
   async whole(): Promise<Generated> {
     let output = "";
     let usage: EngineUsage | undefined;
-    for await (const { chunks } of chunksTogether(this.work)) {
+    for await (const { chunks } of Generation.together(this.work)) {
       for (const { text } of chunks) output += text;
       usage = chunks.at(-1)!.usage;
     }
@@ -82,7 +81,7 @@ class GeneratedAnswer implements Answer {
   }
 
   async *events(): AsyncGenerator<readonly string[]> {
-    for await (const { chunks } of chunksTogether(this.work)) {
+    for await (const { chunks } of Generation.together(this.work)) {
       const events: string[] = [];
       for (const { text } of chunks) {
         if (text !== "") events.push(`{"output":${JSON.stringify(text)}}`);

@@ -7,7 +7,6 @@ export { type Answer, chatFormat, loadModel, modelFields, ModelRequest } from ".
 export { begun, settled } from "./begun.ts";
 export { dimensionsField, embed, MAX_TEXTS } from "./embeddings.ts";
 export { GenerateBody, Generated, GeneratedPiece, generateRoute } from "./generate.ts";
-export { chunksTogether } from "./generations.ts";
 export { listAsJson, longAnswer, objectAsJson, textAsJson, vectorsAsJson } from "./long_answer.ts";
 export { eventStream, SSE } from "./sse.ts";
 export { tokenName, wholeText } from "./token_names.ts";

@@ -1,5 +1,5 @@
-import type { Generation, GenerationChunk, ToolCallPiece } from "../../engine/mod.ts";
-import { type Answer, chunksTogether } from "../answer/mod.ts";
+import { Generation, type GenerationChunk, type ToolCallPiece } from "../../engine/mod.ts";
+import type { Answer } from "../answer/mod.ts";
 import { wholeArguments } from "../request/mod.ts";
 import type { ContentBlock, MessageEvent, MessageObject, MessageUsage } from "./answer_schemas.ts";
 
@@ -41,7 +41,7 @@ export class MessageAnswer implements Answer {
     /** The text of each call's input. */
     const inputs = new Map<ToolUse, string>();
     let last: Piece | undefined;
-    for await (const { chunks } of chunksTogether(this.work)) {
+    for await (const { chunks } of Generation.together(this.work)) {
       for (const piece of chunks.flatMap((chunk) => this.pieces(chunk))) {
         if (begins(last, piece)) content.push(emptyBlock(piece, SIGNATURE));
         last = piece;
@@ -70,7 +70,7 @@ export class MessageAnswer implements Answer {
       if (open !== undefined) events.push(event({ type: "content_block_stop", index }));
     };
     let started = false;
-    for await (const { chunks } of chunksTogether(this.work)) {
+    for await (const { chunks } of Generation.together(this.work)) {
       if (!started) {
         started = true;
         events.push(event({ type: "message_start", message: this.head() }));

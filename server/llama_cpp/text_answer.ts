@@ -1,6 +1,11 @@
 import { z } from "zod";
-import type { GeneratedToken, Generation, GenerationChunk, Tokenizer } from "../../engine/mod.ts";
-import { type Answer, chunksTogether, Timings, timingsOf, tokenName } from "../answer/mod.ts";
+import {
+  type GeneratedToken,
+  Generation,
+  type GenerationChunk,
+  type Tokenizer,
+} from "../../engine/mod.ts";
+import { type Answer, Timings, timingsOf, tokenName } from "../answer/mod.ts";
 
 const count = (description: string) => z.int().min(0).meta({ description });
 
@@ -81,7 +86,7 @@ export class LlamaTextAnswer implements Answer {
     const tokens: number[] = [];
     const probabilities: Probability[] = [];
     let last: LlamaText | undefined;
-    for await (const { chunks } of chunksTogether(this.work)) {
+    for await (const { chunks } of Generation.together(this.work)) {
       for (const piece of chunks.flatMap((chunk) => this.pieces(chunk))) {
         content += piece.content;
         tokens.push(...piece.tokens);
@@ -98,7 +103,7 @@ export class LlamaTextAnswer implements Answer {
 
   /** The answer's events as JSON. */
   async *events(): AsyncGenerator<readonly string[]> {
-    for await (const { chunks } of chunksTogether(this.work)) {
+    for await (const { chunks } of Generation.together(this.work)) {
       const events: string[] = [];
       for (const chunk of chunks) {
         for (const piece of this.pieces(chunk)) events.push(JSON.stringify(piece));

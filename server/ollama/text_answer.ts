@@ -1,5 +1,5 @@
-import type { Generation, GenerationChunk } from "../../engine/mod.ts";
-import { type Answer, chunksTogether } from "../answer/mod.ts";
+import { Generation, type GenerationChunk } from "../../engine/mod.ts";
+import type { Answer } from "../answer/mod.ts";
 import type { ServedModel } from "../models/mod.ts";
 import { chatLogprobs } from "../openai/mod.ts";
 import type { AnswerEnd, CommonFields, Logprobs } from "./fields.ts";
@@ -38,7 +38,7 @@ export class TextAnswer implements Answer {
     const calls: AnsweredCall[] = [];
     const logprobs: LogprobList = [];
     let end: AnswerEnd | undefined;
-    for await (const { chunks } of chunksTogether(this.work)) {
+    for await (const { chunks } of Generation.together(this.work)) {
       for (const chunk of chunks) {
         text += chunk.text;
         reasoning += chunk.reasoning;
@@ -54,7 +54,7 @@ export class TextAnswer implements Answer {
   async *events(): AsyncGenerator<readonly string[]> {
     /** Log-probabilities of tokens whose text is held back. */
     let held: LogprobList = [];
-    for await (const { chunks } of chunksTogether(this.work)) {
+    for await (const { chunks } of Generation.together(this.work)) {
       const events: string[] = [];
       for (const chunk of chunks) {
         const { text, reasoning } = chunk;

@@ -1,12 +1,12 @@
-import type {
-  FinishReason,
+import {
+  type FinishReason,
   Generation,
-  GenerationChunk,
-  Tokenizer,
-  ToolCallPiece,
-  Usage as EngineUsage,
+  type GenerationChunk,
+  type Tokenizer,
+  type ToolCallPiece,
+  type Usage as EngineUsage,
 } from "../../engine/mod.ts";
-import { type Answer, chunksTogether, timingsOf, usageOf } from "../answer/mod.ts";
+import { type Answer, timingsOf, usageOf } from "../answer/mod.ts";
 import { chatLogprobs } from "./chat_logprobs.ts";
 import type { ChatChoice } from "./chat_schemas.ts";
 import { customNames } from "./chat_tools.ts";
@@ -63,7 +63,7 @@ export class ChatAnswer implements Answer {
     }));
     const reasoning = work.map(() => "");
     const usages: (EngineUsage | undefined)[] = [];
-    for await (const { index, chunks } of chunksTogether(work)) {
+    for await (const { index, chunks } of Generation.together(work)) {
       const choice = choices[index];
       const { message } = choice;
       for (const { text, reasoning: thought, toolCalls, tokens, finishReason, usage } of chunks) {
@@ -95,7 +95,7 @@ export class ChatAnswer implements Answer {
     const begun = new Set<number>();
     const calling = new Set<number>();
     const usages: (EngineUsage | undefined)[] = [];
-    for await (const { index, chunks } of chunksTogether(work)) {
+    for await (const { index, chunks } of Generation.together(work)) {
       const events: string[] = [];
       const choice = `${start}{"index":${index},"delta":`;
       if (!begun.has(index)) {

@@ -1,12 +1,12 @@
-import type {
-  Engine,
-  FinishReason,
-  GeneratedToken,
-  GenerateRequest,
+import {
+  type Engine,
+  type FinishReason,
+  type GeneratedToken,
+  type GenerateRequest,
   Generation,
-  Usage as EngineUsage,
+  type Usage as EngineUsage,
 } from "../../engine/mod.ts";
-import { type Answer, chunksTogether, type Usage, usageOf } from "../answer/mod.ts";
+import { type Answer, type Usage, usageOf } from "../answer/mod.ts";
 import { append, characters, CompletionLogprobsWriter } from "./completion_logprobs.ts";
 import type {
   Completion,
@@ -99,7 +99,7 @@ export class CompletionAnswer implements Answer {
       };
     }));
     const usages: (EngineUsage | undefined)[] = [];
-    for await (const { index, chunks } of chunksTogether(this.generations)) {
+    for await (const { index, chunks } of Generation.together(this.generations)) {
       const candidate = candidates[index];
       for (const { text, tokens, finishReason, usage } of chunks) {
         candidate.text += text;
@@ -156,7 +156,7 @@ export class CompletionAnswer implements Answer {
         if (echo.text !== "" || logprobs !== null) yield choice(index, echo.text, logprobs);
       }
       const usages: (EngineUsage | undefined)[] = [];
-      for await (const { index, chunks } of chunksTogether(this.generations)) {
+      for await (const { index, chunks } of Generation.together(this.generations)) {
         const events: string[] = [];
         for (const { text, tokens, finishReason, usage } of chunks) {
           usages[index] = usage;

@@ -1,5 +1,11 @@
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
-import { Engine, type EngineObserver, type GenerationReport, M40Error } from "../../engine/mod.ts";
+import {
+  Engine,
+  type EngineObserver,
+  Generation,
+  type GenerationReport,
+  M40Error,
+} from "../../engine/mod.ts";
 import { BACKEND } from "../fixtures/device_harness.ts";
 import {
   asking,
@@ -58,7 +64,8 @@ Deno.test("a reader gets chunks that are there together, up to a number", async 
     const expected = await collect(engine.generate(request));
     const generation = engine.generate(request);
     await generation.done;
-    const together = await Array.fromAsync(generation.together());
+    const read = await Array.fromAsync(Generation.together([generation]));
+    const together = read.map(({ chunks }) => chunks);
     assertEquals(together.map(({ length }) => length), [64, 36]);
     const tokens = together.flat().flatMap((chunk) => chunk.tokens.map(({ token }) => token));
     assertEquals(tokens, expected.tokens);

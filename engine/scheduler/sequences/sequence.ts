@@ -46,7 +46,8 @@ export interface SequenceOptions extends SequenceSamplingOptions {
   readonly maxTokens: number;
   /** What the caller calls that, for errors; default "max_tokens". */
   readonly limitName?: string;
-  readonly listener: SequenceListener;
+  /** Absent: whoever makes it sets one before it is queued. */
+  readonly listener?: SequenceListener;
   /** A sequence with the same prompt. This one takes over its KV blocks once they are computed. */
   readonly leader?: Sequence;
   /**

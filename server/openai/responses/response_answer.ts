@@ -1,5 +1,5 @@
-import type { Generation, GenerationChunk, Usage } from "../../../engine/mod.ts";
-import { type Answer, begun, chunksTogether } from "../../answer/mod.ts";
+import { Generation, type GenerationChunk, type Usage } from "../../../engine/mod.ts";
+import { type Answer, begun } from "../../answer/mod.ts";
 import { type HttpError, toHttpError } from "../../errors.ts";
 import { OutputItems, type OutputOptions } from "./output_items.ts";
 import { withPauses } from "./pauses.ts";
@@ -30,7 +30,7 @@ export class ResponseAnswer implements Answer {
 
   async whole(): Promise<ResponseObject> {
     let whole: ResponseObject | undefined;
-    for await (const { chunks } of chunksTogether(this.work)) {
+    for await (const { chunks } of Generation.together(this.work)) {
       for (const chunk of chunks) for (const _ of this.output.push(chunk));
       const ended = this.ended(chunks.at(-1)!);
       if (ended === undefined) continue;
@@ -47,7 +47,7 @@ export class ResponseAnswer implements Answer {
     let count = 0;
     const numbered = ({ type, ...rest }: UncountedEvent) =>
       JSON.stringify({ type, sequence_number: count++, ...rest });
-    const chunks = chunksTogether(this.work);
+    const chunks = Generation.together(this.work);
     const held = holdMs === 0 ? chunks : await begun(chunks, holdMs);
     // Clients of agents give up streams that are silent for minutes, whatever comments say.
     const { head: response } = this;
