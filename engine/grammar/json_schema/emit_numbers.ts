@@ -6,7 +6,7 @@
 import type { Expression } from "../grammar.ts";
 import { choice, DIGIT, NOTHING, repeat, sequence, text } from "../expressions.ts";
 import { parseRegex } from "../regex.ts";
-import type { Budget } from "./limits.ts";
+import type { Budget, Costs } from "./limits.ts";
 import { type Bound, firstDecimal, firstWhole } from "./number_bounds.ts";
 import { allowedValues } from "./allowed_values.ts";
 import { multiples } from "./number_multiples.ts";
@@ -64,31 +64,32 @@ export function numbersOf(shape: NumberShape, budget: Budget): Expression | Text
   if (shape.values) {
     return choice(...allowedValues(shape, budget).map((one) => text(one.text)));
   }
-  const place = shape.multiples[0]?.place ?? "";
+  const costs = budget.at(shape.multiples[0]?.place ?? "");
   const free = shape.least === undefined && shape.most === undefined;
   const plain = shape.multiples.length === 0 && shape.not.length === 0;
   if (plain && free) return unbounded(shape);
   if (plain && shape.kind !== "fraction") return bounded(shape);
   const listed = listedMultiples(shape, budget);
   if (listed) return listed;
-  let all = TextAutomaton.of(exact(shape), budget, place);
-  if (!free) all = all.and(TextAutomaton.of(bounded(shape), budget, place), budget, place);
+  let all = TextAutomaton.of(exact(shape), costs);
+  if (!free) all = all.and(TextAutomaton.of(bounded(shape), costs), costs);
   for (const { of, place, negated } of shape.multiples) {
-    const one = multiples(reduced(of, shape), negated, shape.kind !== "integer", budget, place);
-    all = all.and(one, budget, place);
+    const own = budget.at(place);
+    const one = multiples(reduced(of, shape), negated, shape.kind !== "integer", own);
+    all = all.and(one, own);
   }
-  return without(all, shape, budget, place);
+  return without(all, shape, costs);
 }
 
 /** A number that is not to be has many spellings, of which none may be left. */
-function without(all: TextAutomaton, shape: NumberShape, budget: Budget, place: string) {
+function without(all: TextAutomaton, shape: NumberShape, costs: Costs) {
   if (shape.not.length === 0) return all;
-  budget.spend(shape.not.length, place);
+  costs.spend(shape.not.length);
   const spellings = shape.not.map(({ decimal }) => {
     const zeros = decimals(decimal, decimal);
     return decimal.units === 0n ? choice(zeros, sequence(text("-"), zeros)) : zeros;
   });
-  return all.without(TextAutomaton.of(choice(...spellings), budget, place), budget, place);
+  return all.without(TextAutomaton.of(choice(...spellings), costs), costs);
 }
 
 function unbounded({ kind }: NumberShape): Expression {

@@ -12,7 +12,6 @@ import { refusal } from "./limits.ts";
 import { setOf } from "./list_sets.ts";
 import { schemasOf, schemasWhere } from "./property_schemas.ts";
 import { ANY_STRING, type Literal, type ObjectShape } from "./shapes.ts";
-import type { TextAutomaton } from "./text_automaton.ts";
 
 /** Patterns of names that may be combined. */
 const MOST_PATTERNS = 6;
@@ -27,7 +26,7 @@ interface Member {
 
 export function objectOf(emitter: RuleWriter, shape: ObjectShape, place: string): Expression {
   const { budget } = emitter.reader;
-  const wanted = setOf(shape.required, budget, shape.place);
+  const wanted = setOf(shape.required, budget.at(shape.place));
   const keys = new Set<string>();
   for (const { properties } of shape.parts) {
     budget.look(properties.size, shape.place);
@@ -152,24 +151,16 @@ function otherMembers(
       let automaton = reader.strings.of(name);
       for (const [pattern, at] of patterns) {
         const one = reader.strings.pattern(pattern, at);
-        automaton = chosen.has(pattern)
-          ? automaton.and(one, reader.budget, at)
-          : automaton.without(one, reader.budget, at);
+        const costs = reader.budget.at(at);
+        automaton = chosen.has(pattern) ? automaton.and(one, costs) : automaton.without(one, costs);
       }
-      automaton = withoutKeys(emitter, automaton, keys, shape.place);
+      if (keys.size > 0) {
+        const named = reader.strings.values([...keys], shape.place);
+        automaton = automaton.without(named, reader.budget.at(shape.place));
+      }
       if (!automaton.isEmpty) options.push(member(emitter, quoted(emitter, automaton), value()));
     }
   }
   if (options.length === 0) return undefined;
   return emitter.rule(emitter.freshName("member"), () => choice(...options));
-}
-
-function withoutKeys(
-  { reader }: RuleWriter,
-  automaton: TextAutomaton,
-  keys: ReadonlySet<string>,
-  place: string,
-): TextAutomaton {
-  if (keys.size === 0) return automaton;
-  return automaton.without(reader.strings.values([...keys], place), reader.budget, place);
 }

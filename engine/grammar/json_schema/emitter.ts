@@ -53,7 +53,6 @@ export class Emitter implements RuleWriter {
     return { root: name, rules: this.rules };
   }
 
-  /** The rule of values that follow all of several schemas. */
   value(literals: readonly Literal[], place: string): Expression {
     this.reader.budget.spend(literals.length, place);
     const keys = literals.filter(({ place, negated }) => place.schema !== !negated).map(keyOf);
@@ -61,7 +60,6 @@ export class Emitter implements RuleWriter {
     return this.rule(`value:${key}`, () => this.body(this.reader.readAll(literals), place));
   }
 
-  /** A rule, which is made when it is named for the first time. */
   rule(key: string, make: () => Expression): Extract<Expression, { kind: "rule" }> {
     const known = this.names.get(key);
     if (known !== undefined) return { kind: "rule", name: known };
@@ -72,22 +70,18 @@ export class Emitter implements RuleWriter {
     return { kind: "rule", name };
   }
 
-  /** A key of rules that is unique. */
   freshName(kind: string): string {
     return `${kind} ${this.fresh++}`;
   }
 
-  /** A key of the rules of something: the same for the same content. */
   sharedName(kind: string, content: string): string {
     return this.shared.getOrInsertComputed(content, () => this.freshName(kind));
   }
 
-  /** Something before and behind which there may be space. */
   punctuation(mark: "," | ":"): Expression {
     return this.rule(mark, () => sequence(this.space, text(mark), this.between));
   }
 
-  /** A bracket with what is inside. */
   enclosed(open: string, inside: Expression, close: string): Expression {
     return sequence(text(open), this.space, inside, this.space, text(close));
   }

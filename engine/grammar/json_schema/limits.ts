@@ -78,6 +78,24 @@ const MAX_WASTE = 1.25 * MAX_WORK;
 const LEAST_WORK = 200;
 const LEAST_RULES = 20;
 
+/** Counts what is done about one place of a schema. */
+export class Costs {
+  /** @param place A JSON pointer, for errors. */
+  constructor(private readonly budget: Budget, readonly place: string) {}
+
+  spend(units: number): void {
+    this.budget.spend(units, this.place);
+  }
+
+  look(count: number): void {
+    this.budget.look(count, this.place);
+  }
+
+  lookAtText(length: number): void {
+    this.budget.lookAtText(length, this.place);
+  }
+}
+
 /** Counts what a schema costs, so that a hostile one ends in an error soon. */
 export class Budget {
   private work = 0;
@@ -132,6 +150,11 @@ export class Budget {
   /** For texts that are copied or looked up. */
   lookAtText(length: number, place: string): void {
     this.look(length / CHARACTERS_OF_LOOK, place);
+  }
+
+  /** What is done about one place of a schema. */
+  at(place: string): Costs {
+    return new Costs(this, place);
   }
 
   rule(place: string): void {

@@ -3,36 +3,27 @@
  *
  * @module
  */
-import type { Budget } from "./limits.ts";
+import type { Costs } from "./limits.ts";
 import type { Decimal, ListedNumber } from "./number_values.ts";
 
 const sets = new WeakMap<readonly unknown[], ReadonlySet<unknown>>();
 
 /** The set of a list that does not change any more; the first caller pays for it. */
-export function setOf<T>(list: readonly T[], budget: Budget, place: string): ReadonlySet<T> {
-  return made(list, budget, place, () => new Set(list));
+export function setOf<T>(list: readonly T[], costs: Costs): ReadonlySet<T> {
+  return made(list, costs, (one) => one);
 }
 
 /** The values of listed numbers: 1 and 1.0 are one. */
-export function decimalsOf(
-  list: readonly ListedNumber[],
-  budget: Budget,
-  place: string,
-): ReadonlySet<Decimal> {
-  return made(list, budget, place, () => new Set(list.map(({ decimal }) => decimal)));
+export function decimalsOf(list: readonly ListedNumber[], costs: Costs): ReadonlySet<Decimal> {
+  return made(list, costs, ({ decimal }) => decimal);
 }
 
 /** A list is of one kind, so it has one set. */
-function made<T>(
-  list: readonly unknown[],
-  budget: Budget,
-  place: string,
-  make: () => ReadonlySet<T>,
-): ReadonlySet<T> {
+function made<T, U>(list: readonly T[], costs: Costs, of: (one: T) => U): ReadonlySet<U> {
   let set = sets.get(list);
   if (!set) {
-    budget.look(list.length, place);
-    sets.set(list, set = make());
+    costs.look(list.length);
+    sets.set(list, set = new Set(list.map(of)));
   }
-  return set as ReadonlySet<T>;
+  return set as ReadonlySet<U>;
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Budget, MAX_STATES, refusal } from "./limits.ts";
+import { type Costs, MAX_STATES, refusal } from "./limits.ts";
 import type { Decimal } from "./number_values.ts";
 import { explore, type Found, type TextAutomaton } from "./text_automaton.ts";
 
@@ -25,13 +25,12 @@ export function multiples(
   { units, places }: Decimal,
   negated: boolean,
   fractions: boolean,
-  budget: Budget,
-  place: string,
+  costs: Costs,
 ): TextAutomaton {
   // Where the value is a fraction, whole digits are multiples of its units once the point is moved.
   const count = units * BigInt(places + 1);
   if (count > BigInt(MAX_STATES)) {
-    throw refusal(place, "multiples of it would need too many states; use a simpler number");
+    throw refusal(costs.place, "multiples of it would need too many states; use a simpler number");
   }
   const modulus = Number(units);
   const move = (rest: number, digit: number) => (rest * 10 + digit) % modulus;
@@ -79,6 +78,6 @@ export function multiples(
     }
     return { accepts: accepts(reading), steps };
   };
-  return explore<Reading>(() => ({ at: "start" }), look, (r) => JSON.stringify(r), budget, place)
-    .minimized(budget, place);
+  return explore<Reading>(() => ({ at: "start" }), look, (r) => JSON.stringify(r), costs)
+    .minimized(costs);
 }

@@ -31,15 +31,16 @@ export function grammarOfTexts(schema: unknown, end: string, budget: Budget): Gr
   const { strings } = reader.readAll([root]);
   const emitter = new Emitter(reader, "none", true);
   const any = repeat(among([0, 0x10ffff]), 0);
-  const marked = TextAutomaton.of(sequence(any, text(end), any), budget, "");
+  const marked = TextAutomaton.of(sequence(any, text(end), any), budget.at(""));
   const options = strings.map((shape): Expression => {
     const listed = reader.strings.listed(shape);
     if (listed !== undefined) {
       budget.look(listed.length, shape.place);
       return choice(...listed.filter((one) => isBefore(one, end)).map(text));
     }
-    const automaton = reader.strings.of(counted(shape)).without(marked, budget, shape.place);
-    budget.spend(STATE_WORK * automaton.states.length, shape.place);
+    const costs = budget.at(shape.place);
+    const automaton = reader.strings.of(counted(shape)).without(marked, costs);
+    costs.spend(STATE_WORK * automaton.states.length);
     return automatonRule(emitter, automaton, "plain");
   });
   return prune(emitter.rulesOf(choice(...options)));

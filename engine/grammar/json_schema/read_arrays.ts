@@ -4,24 +4,23 @@
  *
  * @module
  */
-import { countOf, leastOf, mostOf } from "./counts.ts";
+import { countKeywords, leastOf, mostOf } from "./counts.ts";
 import { refusal, wrong } from "./limits.ts";
-import type { At, Group } from "./reading.ts";
+import { type At, type Group, noOpposite, pointerOf } from "./reading.ts";
 import {
   type Alternatives,
   ANY_ARRAY,
   type ArrayPart,
   type ArrayShape,
   limited,
-  type Literal,
   NONE,
+  not,
+  only,
 } from "./shapes.ts";
 
 function array(at: At, keyword: string, shape: Partial<ArrayShape>): ArrayShape {
-  return { ...ANY_ARRAY, ...shape, place: `${at.place.pointer}/${keyword}` };
+  return { ...ANY_ARRAY, ...shape, place: pointerOf(at, keyword) };
 }
-
-const not = (literal: Literal): Literal => ({ ...literal, negated: !literal.negated });
 
 function partOf(at: At): ArrayPart {
   const { schema, place, reader } = at;
@@ -48,16 +47,16 @@ const items: Group = {
         least: i + 1,
       })
     );
-    if (!rest) return { ...NONE, arrays };
+    if (!rest) return only({ arrays });
     if (prefix.length === 0) {
-      const contains = [{ item: not(rest), least: 1, place: `${at.place.pointer}/items` }];
-      return { ...NONE, arrays: [array(at, "items", { contains })] };
+      const contains = [{ item: not(rest), least: 1, place: pointerOf(at, "items") }];
+      return only({ arrays: [array(at, "items", { contains })] });
     }
     if (rest.place.schema === false) {
-      return { ...NONE, arrays: [...arrays, array(at, "items", { least: prefix.length + 1 })] };
+      return only({ arrays: [...arrays, array(at, "items", { least: prefix.length + 1 })] });
     }
     throw refusal(
-      `${at.place.pointer}/items`,
+      pointerOf(at, "items"),
       `the opposite of it behind ${prefix.length} items is wanted here (by not, oneOf or if), ` +
         "which no grammar is made of",
     );
@@ -70,7 +69,7 @@ function containsOf(at: At) {
     item: reader.literal(place, "contains"),
     least: Object.hasOwn(schema, "minContains") ? leastOf(at, "minContains") : 1,
     most: Object.hasOwn(schema, "maxContains") ? mostOf(at, "maxContains") : undefined,
-    place: `${place.pointer}/contains`,
+    place: pointerOf(at, "contains"),
   };
 }
 
@@ -91,49 +90,26 @@ const contains: Group = {
       const many = { item, least: most + 1, place };
       arrays.push(array(at, "contains", { contains: [many] }));
     }
-    return { ...NONE, arrays };
+    return only({ arrays });
   },
-};
-
-const minItems: Group = {
-  keywords: ["minItems"],
-  holds: (at) => limited({ arrays: [array(at, "minItems", { least: leastOf(at, "minItems") })] }),
-  fails(at): Alternatives {
-    if (countOf(at, "minItems") === 0) return NONE;
-    return { ...NONE, arrays: [array(at, "minItems", { most: mostOf(at, "minItems") - 1 })] };
-  },
-};
-
-const maxItems: Group = {
-  keywords: ["maxItems"],
-  holds: (at) => limited({ arrays: [array(at, "maxItems", { most: mostOf(at, "maxItems") })] }),
-  fails: (at) => ({
-    ...NONE,
-    arrays: [array(at, "maxItems", { least: leastOf(at, "maxItems") + 1 })],
-  }),
 };
 
 const uniqueItems: Group = {
   keywords: ["uniqueItems"],
   holds(at) {
     if (at.schema.uniqueItems !== true) return limited({});
-    return limited({
-      arrays: [array(at, "uniqueItems", { unique: `${at.place.pointer}/uniqueItems` })],
-    });
+    const unique = pointerOf(at, "uniqueItems");
+    return limited({ arrays: [array(at, "uniqueItems", { unique })] });
   },
   fails(at): Alternatives {
     if (at.schema.uniqueItems !== true) return NONE;
-    throw refusal(
-      `${at.place.pointer}/uniqueItems`,
-      "the opposite of it is wanted here (by not, oneOf or if), which no grammar is made of",
-    );
+    throw noOpposite(at, "uniqueItems");
   },
 };
 
 export const ARRAY_GROUPS: readonly Group[] = [
   items,
   contains,
-  minItems,
-  maxItems,
+  ...countKeywords("Items", (at, keyword, limits) => ({ arrays: [array(at, keyword, limits)] })),
   uniqueItems,
 ];

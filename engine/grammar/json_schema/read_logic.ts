@@ -5,21 +5,18 @@
  */
 import { M40Error } from "../../errors.ts";
 import { refusal, wrong } from "./limits.ts";
-import type { At, Group } from "./reading.ts";
-import { ALL, type Alternatives, intersection, type Literal, NONE, union } from "./shapes.ts";
+import { type At, costsOf, eitherWay, type Group, pointerOf } from "./reading.ts";
+import { ALL, type Alternatives, intersection, type Literal, NONE, not, union } from "./shapes.ts";
 import { isVacant } from "./vacant.ts";
-
-const not = (literal: Literal): Literal => ({ ...literal, negated: !literal.negated });
 
 function branches(at: At, keyword: string): Literal[] {
   const list = at.schema[keyword];
   if (Array.isArray(list)) return list.map((_, i) => at.reader.literal(at.place, keyword, i));
-  throw wrong(`${at.place.pointer}/${keyword}`, "it must be a list of schemas");
+  throw wrong(pointerOf(at, keyword), "it must be a list of schemas");
 }
 
 function anyOfAll(at: At, literals: readonly Literal[], keyword: string): Alternatives {
-  const place = `${at.place.pointer}/${keyword}`;
-  return union(literals.map((literal) => at.reader.read(literal)), at.reader.budget, place);
+  return union(literals.map((literal) => at.reader.read(literal)), costsOf(at, keyword));
 }
 
 const allOf: Group = {
@@ -42,7 +39,7 @@ const anyOf: Group = {
       { length: 2 ** literals.length - 1 },
       (_, set) => at.reader.readAll(literals.filter((_, i) => (set + 1) >> i & 1)),
     );
-    return union(sets, at.reader.budget, `${at.place.pointer}/anyOf`);
+    return union(sets, costsOf(at, "anyOf"));
   },
   fails: (at) => at.reader.readAll(branches(at, "anyOf").map(not)),
 };
@@ -56,30 +53,29 @@ function* commonBehind(
   literals: readonly Literal[],
   i: number,
 ): Generator<[number, Alternatives]> {
-  const { budget } = at.reader;
-  const pointer = `${at.place.pointer}/oneOf`;
+  const costs = costsOf(at, "oneOf");
   const said = at.reader.read(literals[i]);
   for (let j = i + 1; j < literals.length; j++) {
-    budget.look(PAIR_WORK, pointer);
-    yield [j, intersection(said, at.reader.read(literals[j]), budget, pointer)];
+    costs.look(PAIR_WORK);
+    yield [j, intersection(said, at.reader.read(literals[j]), costs)];
   }
 }
 
 /** Each branch without the others, of which those that have nothing in common with it need no word. */
 function exactlyOne(at: At): Alternatives {
-  const { reader, place } = at;
-  const pointer = `${place.pointer}/oneOf`;
+  const { reader } = at;
+  const costs = costsOf(at, "oneOf");
   const literals = branches(at, "oneOf");
   /** By a branch, those before it that have something in common with it. */
   const before = literals.map((): number[] => []);
   const alone = literals.map((literal, i) => {
     const without = (all: Alternatives, j: number): Alternatives => {
       try {
-        return intersection(all, reader.read(not(literals[j])), reader.budget, pointer);
+        return intersection(all, reader.read(not(literals[j])), costs);
       } catch (error) {
         if (!(error instanceof M40Error)) throw error;
         throw refusal(
-          pointer,
+          costs.place,
           `a value may follow branches ${Math.min(i, j)} and ${Math.max(i, j)} at once, and the ` +
             `grammar of one without the other cannot be made (${error.message}); tell them apart ` +
             'by a required property with different "const", or use "anyOf"',
@@ -94,34 +90,25 @@ function exactlyOne(at: At): Alternatives {
     }
     return said;
   });
-  return union(alone, reader.budget, pointer);
+  return union(alone, costs);
 }
 
 const oneOf: Group = {
   keywords: ["oneOf"],
   holds: exactlyOne,
   fails(at) {
-    const { reader, place } = at;
-    const pointer = `${place.pointer}/oneOf`;
     const literals = branches(at, "oneOf");
     const pairs = literals.flatMap((_, i) =>
       Array.from(commonBehind(at, literals, i), ([, common]) => common)
     );
-    return union([reader.readAll(literals.map(not)), ...pairs], reader.budget, pointer);
+    return union([at.reader.readAll(literals.map(not)), ...pairs], costsOf(at, "oneOf"));
   },
 };
 
-const negation: Group = {
-  keywords: ["not"],
-  holds: (at) => at.reader.read(not(at.reader.literal(at.place, "not"))),
-  fails: (at) => at.reader.read(at.reader.literal(at.place, "not")),
-};
-
-const condition: Group = {
-  keywords: ["if"],
-  holds: (at) => conditional(at, false),
-  fails: (at) => conditional(at, true),
-};
+const negation = eitherWay("not", (at, negated) => {
+  const literal = at.reader.literal(at.place, "not");
+  return at.reader.read(negated ? literal : not(literal));
+});
 
 function conditional(at: At, negated: boolean): Alternatives {
   const { reader, place, schema } = at;
@@ -134,21 +121,18 @@ function conditional(at: At, negated: boolean): Alternatives {
       : ALL;
   const [then, otherwise] = [consequence("then"), consequence("else")];
   if (then === ALL && otherwise === ALL && !reader.looksAtEvaluated) return ALL;
-  const pointer = `${place.pointer}/if`;
+  const costs = costsOf(at, "if");
   const when = (literal: Literal, follows: Alternatives) =>
-    follows === NONE ? NONE : intersection(reader.read(literal), follows, reader.budget, pointer);
-  return union([when(met, then), when(not(met), otherwise)], reader.budget, pointer);
+    follows === NONE ? NONE : intersection(reader.read(literal), follows, costs);
+  return union([when(met, then), when(not(met), otherwise)], costs);
 }
 
-function reference(keyword: "$ref" | "$dynamicRef"): Group {
-  const read = (at: At, negated: boolean) =>
-    at.reader.read({ place: at.reader.document.follow(at.place, keyword), negated });
-  return {
-    keywords: [keyword],
-    holds: (at) => read(at, false),
-    fails: (at) => read(at, true),
-  };
-}
+const reference = (keyword: "$ref" | "$dynamicRef") =>
+  eitherWay(
+    keyword,
+    (at, negated) =>
+      at.reader.read({ place: at.reader.document.follow(at.place, keyword), negated }),
+  );
 
 export const LOGIC_GROUPS: readonly Group[] = [
   reference("$ref"),
@@ -157,5 +141,5 @@ export const LOGIC_GROUPS: readonly Group[] = [
   anyOf,
   oneOf,
   negation,
-  condition,
+  eitherWay("if", conditional),
 ];

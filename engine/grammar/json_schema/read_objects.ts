@@ -4,10 +4,17 @@
  *
  * @module
  */
-import { countOf, leastOf, mostOf } from "./counts.ts";
+import { countKeywords } from "./counts.ts";
 import { isObject, NOTHING } from "./document.ts";
 import { MAX_ALTERNATIVES, refusal, shown, wrong } from "./limits.ts";
-import type { At, Group, SchemaReader } from "./reading.ts";
+import {
+  type At,
+  costsOf,
+  type Group,
+  noOpposite,
+  pointerOf,
+  type SchemaReader,
+} from "./reading.ts";
 import {
   ALL,
   type Alternatives,
@@ -15,9 +22,10 @@ import {
   intersection,
   limited,
   type Literal,
-  NONE,
+  not,
   type ObjectPart,
   type ObjectShape,
+  only,
   union,
 } from "./shapes.ts";
 
@@ -25,10 +33,10 @@ import {
 export const NOTHING_FOLLOWS: Literal = { place: NOTHING, negated: false };
 
 function object(at: At, keyword: string, shape: Partial<ObjectShape>): ObjectShape {
-  return { ...ANY_OBJECT, ...shape, place: `${at.place.pointer}/${keyword}` };
+  return { ...ANY_OBJECT, ...shape, place: pointerOf(at, keyword) };
 }
 
-const objects = (...objects: ObjectShape[]): Alternatives => ({ ...NONE, objects });
+const objects = (...objects: ObjectShape[]): Alternatives => only({ objects });
 const others = (...objects: ObjectShape[]): Alternatives => limited({ objects });
 
 /** A part that says something of one property alone. */
@@ -45,7 +53,7 @@ function named(at: At, keyword: string): [string, unknown][] {
     at.reader.budget.look(entries.length, at.place.pointer);
     return entries;
   }
-  throw wrong(`${at.place.pointer}/${keyword}`, "it must be an object");
+  throw wrong(pointerOf(at, keyword), "it must be an object");
 }
 
 function keysOf(value: unknown, place: string, { budget }: SchemaReader): string[] {
@@ -86,15 +94,12 @@ const properties: Group = {
       const nothing = value === undefined || value === true ||
         (isObject(value) && Object.keys(value).length === 0);
       if (nothing) continue;
-      throw refusal(
-        `${at.place.pointer}/${keyword}`,
-        "the opposite of it is wanted here (by not, oneOf or if), which no grammar is made of",
-      );
+      throw noOpposite(at, keyword);
     }
-    refuseMany(part.properties.size, `${at.place.pointer}/properties`);
+    refuseMany(part.properties.size, pointerOf(at, "properties"));
     const wrong = [...part.properties].map(([key, literal]) =>
       object(at, "properties", {
-        parts: [about(key, { ...literal!, negated: true })],
+        parts: [about(key, not(literal!))],
         required: [key],
       })
     );
@@ -109,15 +114,11 @@ const propertyNames: Group = {
       object(at, "propertyNames", { names: [at.reader.literal(at.place, "propertyNames")] }),
     ),
   fails(at) {
-    throw refusal(
-      `${at.place.pointer}/propertyNames`,
-      "the opposite of it is wanted here (by not, oneOf or if), which no grammar is made of",
-    );
+    throw noOpposite(at, "propertyNames");
   },
 };
 
-const requiredOf = (at: At) =>
-  keysOf(at.schema.required, `${at.place.pointer}/required`, at.reader);
+const requiredOf = (at: At) => keysOf(at.schema.required, pointerOf(at, "required"), at.reader);
 const lacking = (at: At, key: string, keyword: string) =>
   object(at, keyword, { parts: [about(key, NOTHING_FOLLOWS)] });
 
@@ -134,7 +135,7 @@ function refuseMany(count: number, place: string): void {
 /** Objects without one of several keys, each of which they must have. */
 function lackingAny(at: At, keys: readonly string[], keyword: string): Alternatives {
   const different = [...new Set(keys)];
-  refuseMany(different.length, `${at.place.pointer}/${keyword}`);
+  refuseMany(different.length, pointerOf(at, keyword));
   return objects(...different.map((key) => lacking(at, key, keyword)));
 }
 
@@ -142,26 +143,6 @@ const required: Group = {
   keywords: ["required"],
   holds: (at) => others(object(at, "required", { required: [...new Set(requiredOf(at))] })),
   fails: (at) => lackingAny(at, requiredOf(at), "required"),
-};
-
-const minProperties: Group = {
-  keywords: ["minProperties"],
-  holds(at) {
-    const leastPlace = `${at.place.pointer}/minProperties`;
-    return others(
-      object(at, "minProperties", { least: leastOf(at, "minProperties"), leastPlace }),
-    );
-  },
-  fails(at) {
-    if (countOf(at, "minProperties") === 0) return NONE;
-    return objects(object(at, "minProperties", { most: mostOf(at, "minProperties") - 1 }));
-  },
-};
-
-const maxProperties: Group = {
-  keywords: ["maxProperties"],
-  holds: (at) => others(object(at, "maxProperties", { most: mostOf(at, "maxProperties") })),
-  fails: (at) => objects(object(at, "maxProperties", { least: leastOf(at, "maxProperties") + 1 })),
 };
 
 interface Dependency {
@@ -188,50 +169,46 @@ function needsSchema(at: At, keyword: string, key: string): Dependency {
   return { key, keyword, needs: (negated) => at.reader.read({ ...literal, negated }) };
 }
 
-function dependent(keyword: string, of: (at: At, key: string, value: unknown) => Dependency) {
+/** Properties that an object must be like something with, where it has them. */
+function dependent(
+  keyword: string,
+  of: (at: At, keyword: string, key: string, value: unknown) => Dependency,
+): Group {
   const having = (at: At, key: string) => objects(object(at, keyword, { required: [key] }));
-  const group: Group = {
+  const dependencies = (at: At) =>
+    named(at, keyword).map(([key, value]) => of(at, keyword, key, value));
+  return {
     keywords: [keyword],
     holds(at) {
-      const place = `${at.place.pointer}/${keyword}`;
-      return named(at, keyword).map(([key, value]) => of(at, key, value)).reduce((all, one) => {
-        const { budget } = at.reader;
-        const with_ = intersection(having(at, one.key), one.needs(false), budget, place);
-        const either = union([others(lacking(at, one.key, keyword)), with_], budget, place);
-        return intersection(all, either, budget, place);
+      const costs = costsOf(at, keyword);
+      return dependencies(at).reduce((all, one) => {
+        const with_ = intersection(having(at, one.key), one.needs(false), costs);
+        const either = union([others(lacking(at, one.key, keyword)), with_], costs);
+        return intersection(all, either, costs);
       }, ALL);
     },
     fails(at) {
-      const place = `${at.place.pointer}/${keyword}`;
-      return union(
-        named(at, keyword).map(([key, value]) => {
-          const wrong = of(at, key, value).needs(true);
-          return intersection(having(at, key), wrong, at.reader.budget, place);
-        }),
-        at.reader.budget,
-        place,
+      const costs = costsOf(at, keyword);
+      const wrong = dependencies(at).map((one) =>
+        intersection(having(at, one.key), one.needs(true), costs)
       );
+      return union(wrong, costs);
     },
   };
-  return group;
 }
 
 export const OBJECT_GROUPS: readonly Group[] = [
   properties,
   propertyNames,
   required,
-  minProperties,
-  maxProperties,
-  dependent(
-    "dependentRequired",
-    (at, key, value) => needsKeys(at, "dependentRequired", key, value),
-  ),
-  dependent("dependentSchemas", (at, key) => needsSchema(at, "dependentSchemas", key)),
+  ...countKeywords("Properties", (at, keyword, limits) => ({
+    objects: [object(at, keyword, { ...limits, leastPlace: pointerOf(at, keyword) })],
+  })),
+  dependent("dependentRequired", needsKeys),
+  dependent("dependentSchemas", needsSchema),
   dependent(
     "dependencies",
-    (at, key, value) =>
-      Array.isArray(value)
-        ? needsKeys(at, "dependencies", key, value)
-        : needsSchema(at, "dependencies", key),
+    (at, keyword, key, value) =>
+      Array.isArray(value) ? needsKeys(at, keyword, key, value) : needsSchema(at, keyword, key),
   ),
 ];

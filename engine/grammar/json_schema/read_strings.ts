@@ -3,55 +3,35 @@
  *
  * @module
  */
-import { countOf, leastOf, mostOf } from "./counts.ts";
+import { countKeywords } from "./counts.ts";
 import { FORMATS, NUMBER_FORMATS } from "./formats.ts";
 import { refusal, wrong } from "./limits.ts";
-import type { At, Group } from "./reading.ts";
+import { type At, type Group, noOpposite, pointerOf } from "./reading.ts";
 import {
   type Alternatives,
   ANY_NUMBER,
   ANY_STRING,
   limited,
-  NONE,
+  only,
   type StringRule,
   type StringShape,
 } from "./shapes.ts";
 
-function strings(shape: Partial<StringShape>, at: At, keyword: string) {
-  return [{ ...ANY_STRING, ...shape, place: `${at.place.pointer}/${keyword}` }];
+function strings(at: At, keyword: string, shape: Partial<StringShape>): Partial<Alternatives> {
+  return { strings: [{ ...ANY_STRING, ...shape, place: pointerOf(at, keyword) }] };
 }
 
-const minLength: Group = {
-  keywords: ["minLength"],
-  holds: (at) =>
-    limited({ strings: strings({ least: leastOf(at, "minLength") }, at, "minLength") }),
-  fails(at) {
-    const least = countOf(at, "minLength");
-    if (least === 0) return NONE;
-    return { ...NONE, strings: strings({ most: mostOf(at, "minLength") - 1 }, at, "minLength") };
-  },
-};
-
-const maxLength: Group = {
-  keywords: ["maxLength"],
-  holds: (at) => limited({ strings: strings({ most: mostOf(at, "maxLength") }, at, "maxLength") }),
-  fails: (at) => ({
-    ...NONE,
-    strings: strings({ least: leastOf(at, "maxLength") + 1 }, at, "maxLength"),
-  }),
-};
-
-function ruled(at: At, kind: StringRule["kind"], negated: boolean): readonly StringShape[] {
+function ruled(at: At, kind: StringRule["kind"], negated: boolean): Partial<Alternatives> {
   const name = at.schema[kind];
-  const place = `${at.place.pointer}/${kind}`;
+  const place = pointerOf(at, kind);
   if (typeof name !== "string") throw wrong(place, "it must be a string");
-  return strings({ rules: [{ kind, name, place, negated }] }, at, kind);
+  return strings(at, kind, { rules: [{ kind, name, place, negated }] });
 }
 
 const pattern: Group = {
   keywords: ["pattern"],
-  holds: (at) => limited({ strings: ruled(at, "pattern", false) }),
-  fails: (at) => ({ ...NONE, strings: ruled(at, "pattern", true) }),
+  holds: (at) => limited(ruled(at, "pattern", false)),
+  fails: (at) => only(ruled(at, "pattern", true)),
 };
 
 /** The format of the specification that no grammar is made of: texts that are regular expressions. */
@@ -61,9 +41,9 @@ const format: Group = {
   keywords: ["format"],
   holds(at): Alternatives {
     const name = at.schema.format;
-    const place = `${at.place.pointer}/format`;
+    const place = pointerOf(at, "format");
     if (typeof name !== "string") throw wrong(place, "it must be a string");
-    if (FORMATS.has(name)) return limited({ strings: ruled(at, "format", false) });
+    if (FORMATS.has(name)) return limited(ruled(at, "format", false));
     const range = NUMBER_FORMATS.get(name);
     if (range) return limited({ numbers: [{ ...ANY_NUMBER, ...range }] });
     if (name === NO_GRAMMAR) throw refusal(place, `no grammar is made of "${name}"`);
@@ -71,11 +51,12 @@ const format: Group = {
     return limited({});
   },
   fails(at) {
-    throw refusal(
-      `${at.place.pointer}/format`,
-      "the opposite of a format is wanted here (by not, oneOf or if), which no grammar is made of",
-    );
+    throw noOpposite(at, "format", "a format");
   },
 };
 
-export const STRING_GROUPS: readonly Group[] = [minLength, maxLength, pattern, format];
+export const STRING_GROUPS: readonly Group[] = [
+  ...countKeywords("Length", strings),
+  pattern,
+  format,
+];

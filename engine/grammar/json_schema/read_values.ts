@@ -5,7 +5,7 @@
  */
 import { isJsonObject, JsonNumber, mapMembers } from "../../json/mod.ts";
 import {
-  type Budget,
+  type Costs,
   MAX_ALTERNATIVES,
   MAX_NESTING,
   MAX_VALUES,
@@ -14,7 +14,7 @@ import {
   wrong,
 } from "./limits.ts";
 import { type ListedNumber, MOST_DIGITS, oneOfEach } from "./number_values.ts";
-import type { At, Group } from "./reading.ts";
+import { type At, costsOf, eitherWay, type Group } from "./reading.ts";
 import {
   ALL,
   type Alternatives,
@@ -51,43 +51,28 @@ function numbers(integers: boolean, fractions: boolean) {
   return [{ ...ANY_NUMBER, kind: integers ? "integer" as const : "fraction" as const }];
 }
 
-const type: Group = {
-  keywords: ["type"],
-  holds(at) {
-    const types = typesOf(at);
-    const any = types.includes("number");
-    return {
-      null: types.includes("null"),
-      booleans: types.includes("boolean") ? ALL.booleans : [],
-      numbers: numbers(any || types.includes("integer"), any),
-      strings: types.includes("string") ? ALL.strings : [],
-      arrays: types.includes("array") ? ALL.arrays : [],
-      objects: types.includes("object") ? ALL.objects : [],
-    };
-  },
-  fails(at) {
-    const types = typesOf(at);
-    const any = types.includes("number");
-    return {
-      null: !types.includes("null"),
-      booleans: types.includes("boolean") ? [] : ALL.booleans,
-      numbers: numbers(!any && !types.includes("integer"), !any),
-      strings: types.includes("string") ? [] : ALL.strings,
-      arrays: types.includes("array") ? [] : ALL.arrays,
-      objects: types.includes("object") ? [] : ALL.objects,
-    };
-  },
-};
+const type = eitherWay("type", (at, negated) => {
+  const types = typesOf(at);
+  const has = (...any: string[]) => any.some((one) => types.includes(one)) !== negated;
+  return {
+    null: has("null"),
+    booleans: has("boolean") ? ALL.booleans : [],
+    numbers: numbers(has("number", "integer"), has("number")),
+    strings: has("string") ? ALL.strings : [],
+    arrays: has("array") ? ALL.arrays : [],
+    objects: has("object") ? ALL.objects : [],
+  };
+});
 
 /** Refuses values that are nested too deep, and pays for all that is in them. */
-function checkNesting(values: readonly object[], budget: Budget, place: string): void {
+function checkNesting(values: readonly object[], costs: Costs): void {
   for (let depth = 1, level = values; level.length > 0; depth++) {
     if (depth > MAX_NESTING) {
-      throw refusal(place, `its arrays and objects are nested more than ${MAX_NESTING} deep`);
+      throw refusal(costs.place, `its arrays and objects are nested more than ${MAX_NESTING} deep`);
     }
     level = level.flatMap((value): object[] => {
       const inside = Object.values(value);
-      budget.look(inside.length, place);
+      costs.look(inside.length);
       return inside.filter((one) => typeof one === "object" && one !== null) as object[];
     });
   }
@@ -116,11 +101,12 @@ function schemaOf(value: object): unknown {
 const VALUE_WORK = 6;
 
 function listed(values: readonly unknown[], at: At, keyword: string, negated: boolean) {
-  const pointer = `${at.place.pointer}/${keyword}`;
+  const costs = costsOf(at, keyword);
+  const pointer = costs.place;
   if (values.length > MAX_VALUES) {
     throw refusal(pointer, `it has ${values.length} values; at most ${MAX_VALUES} are allowed`);
   }
-  at.reader.budget.look(VALUE_WORK * values.length, pointer);
+  costs.look(VALUE_WORK * values.length);
   const compounds = values.filter((value) => Array.isArray(value) || isJsonObject(value));
   if (compounds.length > MAX_ALTERNATIVES) {
     throw refusal(
@@ -129,12 +115,12 @@ function listed(values: readonly unknown[], at: At, keyword: string, negated: bo
     );
   }
   // What is inside of a value was looked at with it.
-  if (!at.place.ofValue) checkNesting(compounds as object[], at.reader.budget, pointer);
+  if (!at.place.ofValue) checkNesting(compounds as object[], costs);
   const compound = compounds.map((value, i): Alternatives => {
     const schema = schemaOf(value as object);
     const place = at.reader.document.ofValue({ ...at.place, pointer }, `${keyword}=${i}`, schema);
     // It is a value that is meant, not its schema: no keyword evaluates its items or properties.
-    return unseen(at.reader.read({ place, negated }), at.reader.budget, pointer);
+    return unseen(at.reader.read({ place, negated }), costs);
   });
   const strings = values.filter((value) => typeof value === "string");
   const numbers = values.flatMap((value) => numberOf(value, at, pointer) ?? []);
@@ -145,23 +131,17 @@ function listed(values: readonly unknown[], at: At, keyword: string, negated: bo
       numbers: [{ ...ANY_NUMBER, not: numbers }],
       strings: [{ ...ANY_STRING, not: strings, place: pointer }],
     });
-    return compound.reduce((all, one) => intersection(all, one, at.reader.budget, pointer), others);
+    return compound.reduce((all, one) => intersection(all, one, costs), others);
   }
-  return union(
-    [
-      ...compound,
-      only({
-        null: values.includes(null),
-        booleans: ALL.booleans.filter((value) => values.includes(value)),
-        numbers: numbers.length > 0 ? [{ ...ANY_NUMBER, values: oneOfEach(numbers) }] : [],
-        strings: strings.length > 0
-          ? [{ ...ANY_STRING, values: [...new Set(strings)], place: pointer }]
-          : [],
-      }),
-    ],
-    at.reader.budget,
-    pointer,
-  );
+  const plain = only({
+    null: values.includes(null),
+    booleans: ALL.booleans.filter((value) => values.includes(value)),
+    numbers: numbers.length > 0 ? [{ ...ANY_NUMBER, values: oneOfEach(numbers) }] : [],
+    strings: strings.length > 0
+      ? [{ ...ANY_STRING, values: [...new Set(strings)], place: pointer }]
+      : [],
+  });
+  return union([...compound, plain], costs);
 }
 
 /** A number of a list; undefined for another value. */
@@ -180,16 +160,8 @@ function enumOf({ schema, place }: At): readonly unknown[] {
   return schema.enum;
 }
 
-const enumeration: Group = {
-  keywords: ["enum"],
-  holds: (at) => listed(enumOf(at), at, "enum", false),
-  fails: (at) => listed(enumOf(at), at, "enum", true),
-};
-
-const constant: Group = {
-  keywords: ["const"],
-  holds: (at) => listed([at.schema.const], at, "const", false),
-  fails: (at) => listed([at.schema.const], at, "const", true),
-};
-
-export const VALUE_GROUPS: readonly Group[] = [type, enumeration, constant];
+export const VALUE_GROUPS: readonly Group[] = [
+  type,
+  eitherWay("enum", (at, negated) => listed(enumOf(at), at, "enum", negated)),
+  eitherWay("const", (at, negated) => listed([at.schema.const], at, "const", negated)),
+];

@@ -42,7 +42,6 @@ export class Reader implements SchemaReader {
   readonly document: Document;
   readonly strings: StringSets;
   readonly numbers = new ListedNumbers();
-  /** Whether any keyword looks at what others have evaluated. */
   readonly looksAtEvaluated: boolean;
   private readonly known = new Map<number, Alternatives>();
   private readonly underWay = new Map<number, Place>();
@@ -54,12 +53,10 @@ export class Reader implements SchemaReader {
       this.document.keywords.has("unevaluatedProperties");
   }
 
-  /** The schema inside another one. */
   literal(place: Place, ...tokens: (string | number)[]): Literal {
     return { place: this.document.inside(place, ...tokens), negated: false };
   }
 
-  /** What a schema says, or its opposite. */
   read(literal: Literal): Alternatives {
     const key = keyOf(literal);
     const known = this.known.get(key);
@@ -78,7 +75,7 @@ export class Reader implements SchemaReader {
     this.underWay.set(key, literal.place);
     try {
       const found = literal.negated
-        ? unseen(this.opposite(literal.place), this.budget, pointer)
+        ? unseen(this.opposite(literal.place), this.budget.at(pointer))
         : this.says(literal.place);
       this.known.set(key, found);
       return found;
@@ -95,10 +92,10 @@ export class Reader implements SchemaReader {
     }
   }
 
-  /** What all of several schemas say. */
   readAll(literals: readonly Literal[]): Alternatives {
     return literals.reduce(
-      (all, literal) => intersection(all, this.read(literal), this.budget, literal.place.pointer),
+      (all, literal) =>
+        intersection(all, this.read(literal), this.budget.at(literal.place.pointer)),
       ALL,
     );
   }
@@ -107,10 +104,9 @@ export class Reader implements SchemaReader {
     if (place.schema === true) return ALL;
     if (place.schema === false) return NONE;
     const at = this.at(place);
-    const said = this.groups(at.schema).reduce(
-      (all, group) => intersection(all, group.holds(at), this.budget, place.pointer),
-      ALL,
-    );
+    const costs = this.budget.at(place.pointer);
+    const said = this.groups(at.schema)
+      .reduce((all, group) => intersection(all, group.holds(at), costs), ALL);
     return UNEVALUATED.filter((late) => Object.hasOwn(at.schema, late.keyword))
       .reduce((all, late) => late.add(at, all), said);
   }
@@ -127,7 +123,7 @@ export class Reader implements SchemaReader {
       );
     }
     const wrong = this.groups(at.schema).map((group) => group.fails(at));
-    return union(wrong, this.budget, place.pointer);
+    return union(wrong, this.budget.at(place.pointer));
   }
 
   private at(place: Place): At {

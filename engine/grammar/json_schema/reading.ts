@@ -4,7 +4,8 @@
  * @module
  */
 import type { Document, Fields, Place } from "./document.ts";
-import type { Budget } from "./limits.ts";
+import type { M40Error } from "../../errors.ts";
+import { type Budget, type Costs, refusal } from "./limits.ts";
 import type { ListedNumbers } from "./number_values.ts";
 import type { Alternatives, Literal } from "./shapes.ts";
 import type { StringSets } from "./string_sets.ts";
@@ -47,3 +48,29 @@ export interface LateGroup {
 
 /** Distinguishes literals. */
 export const keyOf = ({ place, negated }: Literal): number => 2 * place.key + Number(negated);
+
+/** Where a keyword is. */
+export const pointerOf = ({ place }: At, keyword: string): string => `${place.pointer}/${keyword}`;
+
+export const costsOf = (at: At, keyword: string): Costs =>
+  at.reader.budget.at(pointerOf(at, keyword));
+
+/** A keyword whose opposite is read as it is. */
+export function eitherWay(
+  keyword: string,
+  read: (at: At, negated: boolean) => Alternatives,
+): Group {
+  return {
+    keywords: [keyword],
+    holds: (at) => read(at, false),
+    fails: (at) => read(at, true),
+  };
+}
+
+/** The error that a keyword has no opposite. */
+export function noOpposite(at: At, keyword: string, name = "it"): M40Error {
+  return refusal(
+    pointerOf(at, keyword),
+    `the opposite of ${name} is wanted here (by not, oneOf or if), which no grammar is made of`,
+  );
+}

@@ -5,7 +5,7 @@
  * @module
  */
 import type { Place } from "./document.ts";
-import { type Budget, MAX_ALTERNATIVES, refusal } from "./limits.ts";
+import { type Costs, MAX_ALTERNATIVES, refusal } from "./limits.ts";
 import { decimalsOf, setOf } from "./list_sets.ts";
 import { type Bound, isBeyond, tighter } from "./number_bounds.ts";
 import { compare, type Decimal, type ListedNumber } from "./number_values.ts";
@@ -126,52 +126,41 @@ export const limited = (types: Partial<Alternatives>): Alternatives => ({ ...ALL
 /** Only values of the types named. */
 export const only = (types: Partial<Alternatives>): Alternatives => ({ ...NONE, ...types });
 
+export const not = (literal: Literal): Literal => ({ ...literal, negated: !literal.negated });
+
 const least = (a?: number, b?: number) =>
   a === undefined ? b : b === undefined ? a : Math.min(a, b);
 
 /** Makes one shape of two, and pays for the values, keys and parts that it goes through. */
-type Meet<T> = (a: T, b: T, budget: Budget, place: string) => T | undefined;
+type Meet<T> = (a: T, b: T, costs: Costs) => T | undefined;
 
-/** What is in both lists, where there are two. */
-function shared<T>(
+/** What is in both lists, where there are two; `of`: what of it counts. */
+function shared<T, U>(
   a: readonly T[] | undefined,
   b: readonly T[] | undefined,
-  budget: Budget,
-  place: string,
+  costs: Costs,
+  setOf: (list: readonly T[], costs: Costs) => ReadonlySet<U>,
+  of: (one: T) => U,
 ): readonly T[] | undefined {
   if (!a || !b || a === b) return a ?? b;
-  budget.look(a.length, place);
-  const known = setOf(b, budget, place);
-  return a.filter((value) => known.has(value));
-}
-
-/** The same of numbers, of which 1 and 1.0 are one. */
-function sharedNumbers(
-  a: readonly ListedNumber[] | undefined,
-  b: readonly ListedNumber[] | undefined,
-  budget: Budget,
-  place: string,
-): readonly ListedNumber[] | undefined {
-  if (!a || !b || a === b) return a ?? b;
-  budget.look(a.length, place);
-  const known = decimalsOf(b, budget, place);
-  return a.filter(({ decimal }) => known.has(decimal));
+  costs.look(a.length);
+  const known = setOf(b, costs);
+  return a.filter((one) => known.has(of(one)));
 }
 
 /** Both lists; what was read once may be in both. */
 function joined<T>(
   a: readonly T[],
   b: readonly T[],
-  budget: Budget,
-  place: string,
+  costs: Costs,
 ): readonly T[] {
   if (a === b || b.length === 0) return a;
   if (a.length === 0) return b;
-  budget.look(a.length + b.length, place);
+  costs.look(a.length + b.length);
   return [...new Set([...a, ...b])];
 }
 
-const meetNumbers: Meet<NumberShape> = (a, b, budget, place) => {
+const meetNumbers: Meet<NumberShape> = (a, b, costs) => {
   if (a === ANY_NUMBER) return b;
   if (b === ANY_NUMBER) return a;
   if (a.kind !== b.kind && a.kind !== "any" && b.kind !== "any") return undefined;
@@ -179,14 +168,14 @@ const meetNumbers: Meet<NumberShape> = (a, b, budget, place) => {
     kind: a.kind === "any" ? b.kind : a.kind,
     least: tighter(a.least, b.least, true),
     most: tighter(a.most, b.most, false),
-    multiples: joined(a.multiples, b.multiples, budget, place),
-    not: joined(a.not, b.not, budget, place),
-    values: sharedNumbers(a.values, b.values, budget, place),
+    multiples: joined(a.multiples, b.multiples, costs),
+    not: joined(a.not, b.not, costs),
+    values: shared(a.values, b.values, costs, decimalsOf, ({ decimal }) => decimal),
   };
   if (areApart(shape)) return undefined;
   if (!shape.values || isFiltered(shape, a) || isFiltered(shape, b)) return shape;
-  budget.look(shape.values.length, place);
-  const refused = decimalsOf(shape.not, budget, place);
+  costs.look(shape.values.length);
+  const refused = decimalsOf(shape.not, costs);
   const values = shape.values.filter((value) =>
     !refused.has(value.decimal) && admits(shape, value)
   );
@@ -213,23 +202,23 @@ function admits(shape: NumberShape, { decimal }: ListedNumber): boolean {
   return shape.kind === "any" || (decimal.places === 0) === (shape.kind === "integer");
 }
 
-const meetStrings: Meet<StringShape> = (a, b, budget, place) => {
+const meetStrings: Meet<StringShape> = (a, b, costs) => {
   if (a === ANY_STRING) return b;
   if (b === ANY_STRING) return a;
   const shape = {
     least: Math.max(a.least, b.least),
     most: least(a.most, b.most),
-    rules: joined(a.rules, b.rules, budget, place),
-    not: joined(a.not, b.not, budget, place),
-    values: shared(a.values, b.values, budget, place),
+    rules: joined(a.rules, b.rules, costs),
+    not: joined(a.not, b.not, costs),
+    values: shared(a.values, b.values, costs, setOf, (value) => value),
     place: a.place,
   };
   if (shape.most !== undefined && shape.least > shape.most) return undefined;
   if (!shape.values || isFiltered(shape, a) || isFiltered(shape, b)) return shape;
-  budget.look(shape.values.length, place);
-  const refused = setOf(shape.not, budget, place);
+  costs.look(shape.values.length);
+  const refused = setOf(shape.not, costs);
   const values = shape.values.filter((value) =>
-    !refused.has(value) && isWithin(value, shape, budget, place)
+    !refused.has(value) && isWithin(value, shape, costs)
   );
   return values.length > 0 ? { ...shape, not: [], values } : undefined;
 };
@@ -238,23 +227,22 @@ const meetStrings: Meet<StringShape> = (a, b, budget, place) => {
 export function isWithin(
   value: string,
   { least, most = Infinity }: StringShape,
-  budget: Budget,
-  place: string,
+  costs: Costs,
 ): boolean {
   // A character is one code unit or two.
   if (value.length < least || value.length > 2 * most) return false;
   if (value.length >= 2 * least && value.length <= most) return true;
-  budget.lookAtText(value.length, place);
+  costs.lookAtText(value.length);
   const length = [...value].length;
   return length >= least && length <= most;
 }
 
-const meetArrays: Meet<ArrayShape> = (a, b, budget, place) => {
+const meetArrays: Meet<ArrayShape> = (a, b, costs) => {
   if (a === ANY_ARRAY) return b;
   if (b === ANY_ARRAY) return a;
   const shape = {
-    parts: joined(a.parts, b.parts, budget, place),
-    contains: joined(a.contains, b.contains, budget, place),
+    parts: joined(a.parts, b.parts, costs),
+    contains: joined(a.contains, b.contains, costs),
     least: Math.max(a.least, b.least),
     most: least(a.most, b.most),
     unique: a.unique ?? b.unique,
@@ -263,13 +251,13 @@ const meetArrays: Meet<ArrayShape> = (a, b, budget, place) => {
   return shape.most !== undefined && shape.least > shape.most ? undefined : shape;
 };
 
-const meetObjects: Meet<ObjectShape> = (a, b, budget, place) => {
+const meetObjects: Meet<ObjectShape> = (a, b, costs) => {
   if (a === ANY_OBJECT) return b;
   if (b === ANY_OBJECT) return a;
   const shape = {
-    parts: joined(a.parts, b.parts, budget, place),
-    names: joined(a.names, b.names, budget, place),
-    required: joined(a.required, b.required, budget, place),
+    parts: joined(a.parts, b.parts, costs),
+    names: joined(a.names, b.names, costs),
+    required: joined(a.required, b.required, costs),
     least: Math.max(a.least, b.least),
     leastPlace: a.least >= b.least ? a.leastPlace : b.leastPlace,
     most: least(a.most, b.most),
@@ -286,22 +274,21 @@ function meetAll<T extends object>(
   a: readonly T[],
   b: readonly T[],
   meet: Meet<T>,
-  budget: Budget,
-  place: string,
+  costs: Costs,
 ): readonly T[] {
   const found = new Set<T>();
   for (const left of a) {
     for (const right of b) {
-      budget.spend(1 + sizeOf(left) + sizeOf(right), place);
-      const both = left === right ? left : meet(left, right, budget, place);
+      costs.spend(1 + sizeOf(left) + sizeOf(right));
+      const both = left === right ? left : meet(left, right, costs);
       if (both) found.add(both);
     }
-    if (found.size > MAX_ALTERNATIVES) throw tooMany(place);
+    if (found.size > MAX_ALTERNATIVES) throw tooMany(costs);
   }
   return [...found];
 }
 
-const tooMany = (place: string) =>
+const tooMany = ({ place }: Costs) =>
   refusal(
     place,
     `its branches come to more than ${MAX_ALTERNATIVES} alternatives; combine fewer of them`,
@@ -311,32 +298,30 @@ const tooMany = (place: string) =>
 export function intersection(
   a: Alternatives,
   b: Alternatives,
-  budget: Budget,
-  place: string,
+  costs: Costs,
 ): Alternatives {
-  budget.look(1, place);
+  costs.look(1);
   if (a === ALL) return b;
   if (b === ALL) return a;
   return {
     null: a.null && b.null,
     booleans: a.booleans.filter((value) => b.booleans.includes(value)),
-    numbers: meetAll(a.numbers, b.numbers, meetNumbers, budget, place),
-    strings: meetAll(a.strings, b.strings, meetStrings, budget, place),
-    arrays: meetAll(a.arrays, b.arrays, meetArrays, budget, place),
-    objects: meetAll(a.objects, b.objects, meetObjects, budget, place),
+    numbers: meetAll(a.numbers, b.numbers, meetNumbers, costs),
+    strings: meetAll(a.strings, b.strings, meetStrings, costs),
+    arrays: meetAll(a.arrays, b.arrays, meetArrays, costs),
+    objects: meetAll(a.objects, b.objects, meetObjects, costs),
   };
 }
 
 /** The values that are in any; of none, no value. */
 export function union(
   all: readonly Alternatives[],
-  budget: Budget,
-  place: string,
+  costs: Costs,
 ): Alternatives {
   const join = <T>(lists: (readonly T[])[], any: T): readonly T[] => {
-    budget.look(lists.reduce((count, list) => count + list.length, 0), place);
+    costs.look(lists.reduce((count, list) => count + list.length, 0));
     const found = new Set(lists.flat());
-    if (found.size > MAX_ALTERNATIVES) throw tooMany(place);
+    if (found.size > MAX_ALTERNATIVES) throw tooMany(costs);
     return found.has(any) ? [any] : [...found];
   };
   return {
@@ -350,9 +335,9 @@ export function union(
 }
 
 /** The same values, of which nothing counts as evaluated: what `not` looks at does not. */
-export function unseen(all: Alternatives, budget: Budget, place: string): Alternatives {
+export function unseen(all: Alternatives, costs: Costs): Alternatives {
   const hide = <T extends { evaluates: boolean }>(parts: readonly T[]) => {
-    budget.look(parts.length, place);
+    costs.look(parts.length);
     return parts.map((part) => ({ ...part, evaluates: false }));
   };
   return {

@@ -26,7 +26,7 @@ export class StringSets {
     const known = this.patterns.get(source);
     if (known) return known;
     this.budget.lookAtText(PARSING_WORK * source.length, place);
-    const automaton = TextAutomaton.of(this.parse(source, place), this.budget, place);
+    const automaton = TextAutomaton.of(this.parse(source, place), this.budget.at(place));
     this.patterns.set(source, automaton);
     return automaton;
   }
@@ -43,20 +43,21 @@ export class StringSets {
   /** Just these strings. */
   values(values: readonly string[], place: string): TextAutomaton {
     // So many that they are no arguments of a function: the keys of an object are not limited before.
-    return TextAutomaton.of({ kind: "choice", options: values.map(text) }, this.budget, place);
+    return TextAutomaton.of({ kind: "choice", options: values.map(text) }, this.budget.at(place));
   }
 
   /** Everything that a shape says. */
   of(shape: StringShape): TextAutomaton {
-    const { budget } = this;
-    const lengths = TextAutomaton.ofLength(shape.least, shape.most, budget, shape.place);
+    const costs = this.budget.at(shape.place);
+    const lengths = TextAutomaton.ofLength(shape.least, shape.most, costs);
     let all = shape.values ? this.values(shape.values, shape.place) : lengths;
     for (const rule of shape.rules) {
       const one = this.rule(rule);
-      all = rule.negated ? all.without(one, budget, rule.place) : all.and(one, budget, rule.place);
+      const ruleCosts = this.budget.at(rule.place);
+      all = rule.negated ? all.without(one, ruleCosts) : all.and(one, ruleCosts);
     }
     if (shape.not.length === 0) return all;
-    return all.without(this.values(shape.not, shape.place), budget, shape.place);
+    return all.without(this.values(shape.not, shape.place), costs);
   }
 
   /** Those of its values that a shape allows; undefined where it does not list them. */
@@ -67,10 +68,10 @@ export class StringSets {
 
   /** Whether a string is one that a shape allows. */
   admits(shape: StringShape, value: string): boolean {
-    this.budget.look(1, shape.place);
-    if (!isWithin(value, shape, this.budget, shape.place)) return false;
-    if (this.isIn(shape.not, value, shape.place)) return false;
-    if (shape.values && !this.isIn(shape.values, value, shape.place)) return false;
+    const costs = this.budget.at(shape.place);
+    costs.look(1);
+    if (!isWithin(value, shape, costs) || setOf(shape.not, costs).has(value)) return false;
+    if (shape.values && !setOf(shape.values, costs).has(value)) return false;
     return this.follows(value, shape.rules);
   }
 
@@ -79,17 +80,13 @@ export class StringSets {
     return this.accepts(this.pattern(source, place), value, place);
   }
 
-  private isIn(list: readonly string[], value: string, place: string): boolean {
-    return setOf(list, this.budget, place).has(value);
-  }
-
   private follows(value: string, rules: readonly StringRule[]): boolean {
     return rules.every((rule) => this.accepts(this.rule(rule), value, rule.place) !== rule.negated);
   }
 
   private accepts(automaton: TextAutomaton, value: string, place: string): boolean {
     this.budget.look(1, place);
-    return automaton.accepts(value, this.budget, place);
+    return automaton.accepts(value, this.budget.at(place));
   }
 
   private rule({ kind, name, place }: StringRule): TextAutomaton {

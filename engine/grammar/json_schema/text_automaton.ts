@@ -6,7 +6,7 @@
  */
 import type { CodePointRange, Expression } from "../grammar.ts";
 import { normalizeRanges } from "../utf8_ranges.ts";
-import { type Budget, MAX_STATES, SchemaRefusal } from "./limits.ts";
+import { type Costs, MAX_STATES, SchemaRefusal } from "./limits.ts";
 
 const LAST = 0x10ffff;
 
@@ -28,8 +28,8 @@ export class TextAutomaton {
   constructor(readonly states: readonly State[]) {}
 
   /** The texts of an expression without rules. */
-  static of(expression: Expression, budget: Budget, place: string): TextAutomaton {
-    const nfa = new Pieces(budget, place);
+  static of(expression: Expression, costs: Costs): TextAutomaton {
+    const nfa = new Pieces(costs);
     const start = nfa.state();
     const end = nfa.add(expression, start);
     return explore(
@@ -39,18 +39,16 @@ export class TextAutomaton {
         steps: splitSteps(
           set.flatMap((s) => nfa.steps[s]),
           (targets) => nfa.closure(targets),
-          budget,
-          place,
+          costs,
         ),
       }),
       (set) => set.join(),
-      budget,
-      place,
+      costs,
     );
   }
 
   /** Texts of `least` to `most` characters. */
-  static ofLength(least: number, most: number | undefined, budget: Budget, place: string) {
+  static ofLength(least: number, most: number | undefined, costs: Costs) {
     const top = most ?? least;
     return explore(
       () => 0,
@@ -61,33 +59,31 @@ export class TextAutomaton {
           : [],
       }),
       String,
-      budget,
-      place,
+      costs,
     );
   }
 
   /** The texts that both accept. */
-  and(other: TextAutomaton, budget: Budget, place: string): TextAutomaton {
-    return this.combine(other, (a, b) => a && b, budget, place);
+  and(other: TextAutomaton, costs: Costs): TextAutomaton {
+    return this.combine(other, (a, b) => a && b, costs);
   }
 
   /** The texts that this one accepts and the other does not. */
-  without(other: TextAutomaton, budget: Budget, place: string): TextAutomaton {
-    return this.combine(other, (a, b) => a && !b, budget, place);
+  without(other: TextAutomaton, costs: Costs): TextAutomaton {
+    return this.combine(other, (a, b) => a && !b, costs);
   }
 
   private combine(
     other: TextAutomaton,
     accepts: (a: boolean, b: boolean) => boolean,
-    budget: Budget,
-    place: string,
+    costs: Costs,
   ): TextAutomaton {
     return explore<[number, number]>(
       () => [0, 0],
       ([a, b]) => {
         const left = complete(this.states[a]);
         const right = complete(other.states[b]);
-        budget.look(left.length + right.length, place);
+        costs.look(left.length + right.length);
         const steps: { first: number; last: number; target: [number, number] }[] = [];
         for (let i = 0, j = 0; i < left.length && j < right.length;) {
           const first = Math.max(left[i].first, right[j].first);
@@ -102,18 +98,17 @@ export class TextAutomaton {
         return { accepts: accepts(this.states[a].accepts, rightAccepts), steps };
       },
       String,
-      budget,
-      place,
+      costs,
     );
   }
 
   /** The same texts by as few states as can be: those from which the same texts follow are one. */
-  minimized(budget: Budget, place: string): TextAutomaton {
+  minimized(costs: Costs): TextAutomaton {
     const size = this.states.reduce((sum, { steps }) => sum + steps.length, 0);
     let classes = this.states.map((state) => Number(state.accepts));
     for (let count = 0;;) {
-      budget.spend(this.states.length, place);
-      budget.look(size, place);
+      costs.spend(this.states.length);
+      costs.look(size);
       const known = new Map<string, number>();
       classes = this.states.map(({ steps }, i) => {
         const led = merge(steps.map((step) => ({ ...step, target: classes[step.target] })));
@@ -136,33 +131,15 @@ export class TextAutomaton {
     return !this.states.some((state) => state.accepts);
   }
 
-  accepts(text: string, budget: Budget, place: string): boolean {
+  accepts(text: string, costs: Costs): boolean {
     let state = 0;
     for (const character of text) {
-      budget.look(1, place);
+      costs.look(1);
       const step = stepOf(this.states[state], character.codePointAt(0)!);
       if (!step) return false;
       state = step.target;
     }
     return this.states[state].accepts;
-  }
-
-  /** All texts, where there are at most that many; else undefined. */
-  texts(most: number): string[] | undefined {
-    const found: string[] = [];
-    const walk = (state: number, prefix: string, depth: number): boolean => {
-      if (depth > this.states.length) return false;
-      if (this.states[state].accepts) found.push(prefix);
-      if (found.length > most) return false;
-      for (const { first, last, target } of this.states[state].steps) {
-        if (last - first >= most) return false;
-        for (let code = first; code <= last; code++) {
-          if (!walk(target, prefix + String.fromCodePoint(code), depth + 1)) return false;
-        }
-      }
-      return true;
-    };
-    return walk(0, "", 0) ? found : undefined;
   }
 }
 
@@ -201,8 +178,7 @@ export function explore<T>(
   start: () => T,
   look: (state: T) => Found<T>,
   key: (state: T) => string,
-  budget: Budget,
-  place: string,
+  costs: Costs,
 ): TextAutomaton {
   const numbers = new Map<string, number>();
   const pending: T[] = [];
@@ -212,7 +188,7 @@ export function explore<T>(
     if (known !== undefined) return known;
     if (numbers.size >= MAX_STATES) {
       throw new SchemaRefusal(
-        place,
+        costs.place,
         `the strings that are allowed here need more than ${MAX_STATES} states; use a simpler ` +
           "pattern or smaller lengths",
         "states",
@@ -226,7 +202,7 @@ export function explore<T>(
   const states: State[] = [];
   for (let i = 0; i < pending.length; i++) {
     const { accepts, steps } = look(pending[i]);
-    budget.spend(1 + steps.length, place);
+    costs.spend(1 + steps.length);
     states.push({ accepts, steps: steps.map((s) => ({ ...s, target: numberOf(s.target) })) });
   }
   return new TextAutomaton(trim(states));
@@ -271,8 +247,7 @@ function merge(steps: Step[]): Step[] {
 function splitSteps<T>(
   steps: readonly Step[],
   join: (targets: number[]) => T,
-  budget: Budget,
-  place: string,
+  costs: Costs,
 ): Found<T>["steps"] {
   const borders = [...new Set(steps.flatMap((s) => [s.first, s.last + 1]))].sort((a, b) => a - b);
   const starting = steps.toSorted((a, b) => a.first - b.first);
@@ -284,7 +259,7 @@ function splitSteps<T>(
     for (; next < starting.length && starting[next].first <= first; next++) {
       within.push(starting[next]);
     }
-    budget.look(1 + within.length, place);
+    costs.look(1 + within.length);
     const targets = within.map((step) => step.target);
     if (targets.length > 0) split.push({ first, last, target: join(targets) });
   }
@@ -296,17 +271,17 @@ class Pieces {
   readonly steps: Step[][] = [];
   private readonly free: number[][] = [];
 
-  constructor(private readonly budget: Budget, private readonly place: string) {}
+  constructor(private readonly costs: Costs) {}
 
   state(): number {
-    this.budget.spend(1, this.place);
+    this.costs.spend(1);
     this.free.push([]);
     return this.steps.push([]) - 1;
   }
 
   /** Adds the expression behind a state; the state behind the expression. */
   add(expression: Expression, from: number): number {
-    this.budget.look(1, this.place);
+    this.costs.look(1);
     switch (expression.kind) {
       case "literal":
         return [...expression.text].reduce((at, character) => {
@@ -337,7 +312,7 @@ class Pieces {
 
   private step(from: number, ranges: readonly CodePointRange[]): number {
     const end = this.state();
-    this.budget.look(ranges.length, this.place);
+    this.costs.look(ranges.length);
     for (const [first, last] of ranges) this.steps[from].push({ first, last, target: end });
     return end;
   }
@@ -371,7 +346,7 @@ class Pieces {
   closure(states: readonly number[]): number[] {
     const seen = new Set(states);
     for (const state of seen) {
-      this.budget.spend(1, this.place);
+      this.costs.spend(1);
       for (const next of this.free[state]) seen.add(next);
     }
     return [...seen].sort((a, b) => a - b);
