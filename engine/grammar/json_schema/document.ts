@@ -35,32 +35,20 @@ const NO_ADDRESS = "schema:///";
 const ADDRESS_WORK = 4;
 
 /** Keywords whose value is a schema, a list of schemas, or schemas by names. */
-const ONE = [
-  "additionalItems",
-  "additionalProperties",
-  "contains",
-  "contentSchema",
-  "else",
-  "if",
-  "items",
-  "not",
-  "propertyNames",
-  "then",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-];
+const ONE =
+  ("additionalItems additionalProperties contains contentSchema else if items not propertyNames " +
+    "then unevaluatedItems unevaluatedProperties").split(" ");
 const LISTS = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
-const NAMED = [
-  "$defs",
-  "definitions",
-  "dependencies",
-  "dependentSchemas",
-  "patternProperties",
-  "properties",
-];
+export const NAMED: readonly string[] =
+  "$defs definitions dependencies dependentSchemas patternProperties properties".split(" ");
 
 const escapeToken = (token: string) => token.replaceAll("~", "~0").replaceAll("/", "~1");
-const unescapeToken = (token: string) => token.replaceAll("~1", "/").replaceAll("~0", "~");
+
+/** The names in a JSON pointer. */
+export function tokensOf(pointer: string): string[] {
+  return pointer.split("/").slice(1)
+    .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
 
 export class Document {
   /** Whether the document says that it is of a draft before 2019-09, where `$ref` stands alone. */
@@ -97,7 +85,7 @@ export class Document {
     if (known) return known;
     this.budget.lookAtText(pointer.length, from);
     let schema: unknown = this.root;
-    for (const token of pointer.split("/").slice(1).map(unescapeToken)) {
+    for (const token of tokensOf(pointer)) {
       const inside = typeof schema === "object" && schema !== null && Object.hasOwn(schema, token);
       if (!inside) throw wrong(from, `it leads to "#${pointer}", which is not there`);
       schema = (schema as Fields)[token];

@@ -3,13 +3,21 @@
  *
  * @module
  */
-import type { M40Error } from "../../errors.ts";
 import type { Expression } from "../grammar.ts";
 import type { RuleWriter } from "./rule_writer.ts";
-import { choice, EMPTY, NOTHING, optional, repeat, sequence } from "../expressions.ts";
+import {
+  choice,
+  choiceOf,
+  EMPTY,
+  NOTHING,
+  optional,
+  repeat,
+  sequence,
+  text,
+} from "../expressions.ts";
 import { MAX_STATES, refusal } from "./limits.ts";
 import { itemSchemas, prefixOf } from "./property_schemas.ts";
-import type { ArrayShape, Literal } from "./shapes.ts";
+import { type ArrayShape, type Literal, not } from "./shapes.ts";
 import { isVacant } from "./vacant.ts";
 import { valuesOf } from "./finite_values.ts";
 
@@ -20,9 +28,9 @@ export function arrayOf(emitter: RuleWriter, shape: ArrayShape, place: string): 
   const items = shape.unique !== undefined && (shape.most ?? Infinity) > 1
     ? distinctItems(emitter, shape, shape.unique)
     : shape.contains.length > 0
-    ? new Containing(emitter, shape, place).from(0, shape.contains.map(() => 0))
+    ? countedItems(emitter, shape, place)
     : plainItems(emitter, shape, place);
-  return emitter.enclosed("[", items, "]");
+  return sequence(text("["), items, text("]"));
 }
 
 /** Items that need not know of each other. */
@@ -55,65 +63,49 @@ function plainItems(emitter: RuleWriter, shape: ArrayShape, place: string): Expr
 }
 
 /** Items of which that many must follow one schema, and that many another: those so far are counted. */
-class Containing {
-  private readonly key: string;
-  private readonly prefix: number;
-  private readonly fixed: number;
-
-  constructor(
-    private readonly emitter: RuleWriter,
-    private readonly shape: ArrayShape,
-    private readonly place: string,
-  ) {
-    this.key = emitter.freshName("containing");
-    this.prefix = prefixOf(shape);
-    this.fixed = Math.max(this.prefix, shape.least, shape.most ?? 0);
-    // As many counts of two and more would be too many states.
-    if (2 ** shape.contains.length > MAX_STATES) throw this.tooMany();
-    const counts = shape.contains.map(({ least, most }) => Math.max(least, most ?? 0) + 1);
-    if (counts.reduce((all, one) => all * one, this.fixed + 1) > MAX_STATES) {
-      throw this.tooMany();
-    }
-  }
-
-  private tooMany(): M40Error {
-    return refusal(
-      this.shape.contains[0].place,
+function countedItems(emitter: RuleWriter, shape: ArrayShape, place: string): Expression {
+  const { contains } = shape;
+  const prefix = prefixOf(shape);
+  const fixed = Math.max(prefix, shape.least, shape.most ?? 0);
+  const states = contains.map(({ least, most }) => Math.max(least, most ?? 0) + 1)
+    .reduce((all, one) => all * one, fixed + 1);
+  // As many counts of two and more would be too many states.
+  if (2 ** contains.length > MAX_STATES || states > MAX_STATES) {
+    throw refusal(
+      contains[0].place,
       "items that are counted in several ways, or up to too large a number; use smaller numbers",
     );
   }
-
+  const key = emitter.freshName("containing");
   /** What may come from an item on, after that many of each kind. */
-  from(index: number, counts: readonly number[]): Expression {
-    const { shape } = this;
-    if (shape.contains.some(({ most }, i) => counts[i] > (most ?? Infinity))) return NOTHING;
-    return this.emitter.rule(`${this.key}:${index}:${counts}`, () => {
-      const enough = shape.contains.every(({ least }, i) => counts[i] >= least);
+  const from = (index: number, counts: readonly number[]): Expression => {
+    if (contains.some(({ most }, i) => counts[i] > (most ?? Infinity))) return NOTHING;
+    return emitter.rule(`${key}:${index}:${counts}`, () => {
+      const enough = contains.every(({ least }, i) => counts[i] >= least);
       const options: Expression[] = enough && index >= shape.least ? [EMPTY] : [];
-      if (index < (shape.most ?? Infinity)) options.push(...this.next(index, counts));
-      return choice(...options);
+      if (index < (shape.most ?? Infinity)) options.push(...items(index, counts));
+      return choiceOf(options);
     });
-  }
-
-  private next(index: number, counts: readonly number[]): Expression[] {
-    const { emitter, shape } = this;
-    // Behind the prefix all items are alike, but the first needs no comma.
-    const next = Math.min(index + 1, Math.max(this.fixed, 1));
-    return Array.from({ length: 2 ** shape.contains.length }, (_, set) => {
-      const literals = [...itemSchemas(shape, Math.min(index, this.prefix), emitter.reader)];
-      const behind = shape.contains.map(({ item, least, most }, i) => {
+  };
+  /** The item of that index, of every set of kinds that it may be of, and what comes behind it. */
+  const items = (index: number, counts: readonly number[]): Expression[] =>
+    Array.from({ length: 2 ** contains.length }, (_, set) => {
+      const literals = [...itemSchemas(shape, Math.min(index, prefix), emitter.reader)];
+      const behind = contains.map(({ item, least, most }, i) => {
         const counted = set >> i & 1;
         if (counted) literals.push(item);
         // One too many is noticed only if those that do not count surely do not.
-        else if (most !== undefined) literals.push({ ...item, negated: !item.negated });
+        else if (most !== undefined) literals.push(not(item));
         const enough = most === undefined ? least : most + 1;
         return Math.min(counts[i] + counted, enough);
       });
       const separator = index > 0 ? [emitter.punctuation(",")] : [];
-      const value = emitter.value(literals, `${this.place}/items`);
-      return sequence(...separator, value, this.from(next, behind));
+      const value = emitter.value(literals, `${place}/items`);
+      // Behind the prefix all items are alike, but the first needs no comma.
+      const next = Math.min(index + 1, Math.max(fixed, 1));
+      return sequence(...separator, value, from(next, behind));
     });
-  }
+  return from(0, contains.map(() => 0));
 }
 
 /** Items that all differ: of a few values each once, or of schemas that have nothing in common. */

@@ -51,8 +51,7 @@ export function objectOf(emitter: RuleWriter, shape: ObjectShape, place: string)
         "schema: of those without, no grammar can ensure that they differ. Name them in properties",
     );
   }
-  const count = { least: shape.least, most: shape.most ?? Infinity };
-  return emitter.enclosed("{", new Members(emitter, members, others, count).from(0, 0), "}");
+  return sequence(text("{"), membersOf(emitter, members, others, shape), text("}"));
 }
 
 const isNothing = ({ place, negated }: Literal) => place.schema === negated;
@@ -61,54 +60,47 @@ const member = (emitter: RuleWriter, key: Expression, value: Expression) =>
   sequence(key, emitter.punctuation(":"), value);
 
 /** One after the other, distinguished by how many came before, as far as that matters. */
-class Members {
-  private readonly key: string;
+function membersOf(
+  emitter: RuleWriter,
+  members: readonly Member[],
+  others: Expression | undefined,
+  { least, most = Infinity }: ObjectShape,
+): Expression {
+  const key = emitter.freshName("members");
+  // All are counted where there may not be so many, or not so few.
+  const limited = others ? Number.isFinite(most) : most < members.length;
   /** More than that many need not be distinguished from it. */
-  private readonly cap: number;
-
-  constructor(
-    private readonly emitter: RuleWriter,
-    private readonly members: readonly Member[],
-    private readonly others: Expression | undefined,
-    private readonly count: { least: number; most: number },
-  ) {
-    this.key = emitter.freshName("members");
-    const { least, most } = count;
-    // All are counted where there may not be so many, or not so few.
-    const limited = others ? Number.isFinite(most) : most < members.length;
-    this.cap = limited ? most + 1 : Math.max(1, least);
-  }
-
+  const cap = limited ? most + 1 : Math.max(1, least);
   /** What may come from a member on, after that many. */
-  from(index: number, before: number): Expression {
-    const count = Math.min(before, this.cap);
-    if (count > this.count.most) return NOTHING;
-    if (index === this.members.length) return this.end(count);
-    return this.emitter.rule(`${this.key}:${index}:${count}`, () => {
-      const { expression, required } = this.members[index];
-      const separator = count > 0 ? [this.emitter.punctuation(",")] : [];
+  const from = (index: number, before: number): Expression => {
+    const count = Math.min(before, cap);
+    if (count > most) return NOTHING;
+    if (index === members.length) return end(count);
+    return emitter.rule(`${key}:${index}:${count}`, () => {
+      const { expression, required } = members[index];
+      const separator = count > 0 ? [emitter.punctuation(",")] : [];
       const present = sequence(...separator, expression);
       // Where it is not counted, what follows is the same with it and without.
-      if (!required && Math.min(count + 1, this.cap) === count) {
-        return sequence(optional(present), this.from(index + 1, count));
+      if (!required && Math.min(count + 1, cap) === count) {
+        return sequence(optional(present), from(index + 1, count));
       }
-      const behind = sequence(present, this.from(index + 1, count + 1));
-      return required ? behind : choice(behind, this.from(index + 1, count));
+      const behind = sequence(present, from(index + 1, count + 1));
+      return required ? behind : choice(behind, from(index + 1, count));
     });
-  }
-
+  };
   /** Members without names in the schema. They may repeat each other, so only the first surely counts. */
-  private end(before: number): Expression {
-    const missing = this.count.least - before;
-    const room = this.count.most - before;
-    if (!this.others || room === 0) return missing > 0 ? NOTHING : EMPTY;
+  const end = (before: number): Expression => {
+    const missing = least - before;
+    const room = most - before;
+    if (!others || room === 0) return missing > 0 ? NOTHING : EMPTY;
     if (missing > 1) return NOTHING;
-    const most = Number.isFinite(room) ? room : undefined;
-    const next = sequence(this.emitter.punctuation(","), this.others);
-    if (before > 0) return repeat(next, Math.max(missing, 0), most);
-    const some = sequence(this.others, repeat(next, 0, most === undefined ? most : most - 1));
+    const last = Number.isFinite(room) ? room : undefined;
+    const next = sequence(emitter.punctuation(","), others);
+    if (before > 0) return repeat(next, Math.max(missing, 0), last);
+    const some = sequence(others, repeat(next, 0, last === undefined ? last : last - 1));
     return missing > 0 ? some : optional(some);
-  }
+  };
+  return from(0, 0);
 }
 
 /** Whether nothing is said of members without names in the schema, not even that they may be there. */

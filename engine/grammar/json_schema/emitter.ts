@@ -8,17 +8,11 @@ import { arrayOf } from "./emit_arrays.ts";
 import { numbersOf } from "./emit_numbers.ts";
 import { objectOf } from "./emit_objects.ts";
 import { automatonRule, stringsOf } from "./emit_strings.ts";
-import { among, choice, EMPTY, optional, repeat, sequence, text } from "../expressions.ts";
+import { choiceOf, optional, sequence, text } from "../expressions.ts";
 import { keyOf, type SchemaReader } from "./reading.ts";
 import type { RuleWriter } from "./rule_writer.ts";
 import type { Alternatives, Literal } from "./shapes.ts";
 import { TextAutomaton } from "./text_automaton.ts";
-
-/** White space between the parts of arrays and objects. */
-export type Whitespace = "none" | "single" | "any";
-
-/** White space in one place at most, where any is allowed: some lines and their indents. */
-const MOST_SPACE = 64;
 
 export class Emitter implements RuleWriter {
   private readonly rules = new Map<string, Expression>();
@@ -26,20 +20,8 @@ export class Emitter implements RuleWriter {
   private readonly pending: (() => void)[] = [];
   private readonly shared = new Map<string, string>();
   private fresh = 0;
-  private readonly space: Expression;
-  private readonly between: Expression;
 
-  constructor(
-    readonly reader: SchemaReader,
-    whitespace: Whitespace,
-    readonly onlyNamed: boolean,
-  ) {
-    const blank = among([0x09, 0x0a], [0x0d, 0x0d], [0x20, 0x20]);
-    this.space = whitespace === "any"
-      ? this.rule("space", () => repeat(blank, 0, MOST_SPACE))
-      : EMPTY;
-    this.between = whitespace === "single" ? optional(text(" ")) : this.space;
-  }
+  constructor(readonly reader: SchemaReader, readonly onlyNamed: boolean) {}
 
   /** The grammar of a schema and everything that it refers to. */
   grammar(root: Literal): Grammar {
@@ -79,11 +61,7 @@ export class Emitter implements RuleWriter {
   }
 
   punctuation(mark: "," | ":"): Expression {
-    return this.rule(mark, () => sequence(this.space, text(mark), this.between));
-  }
-
-  enclosed(open: string, inside: Expression, close: string): Expression {
-    return sequence(text(open), this.space, inside, this.space, text(close));
+    return this.rule(mark, () => sequence(text(mark), optional(text(" "))));
   }
 
   private body(all: Alternatives, place: string): Expression {
@@ -101,6 +79,6 @@ export class Emitter implements RuleWriter {
     for (const shape of all.arrays) options.push(arrayOf(this, shape, place));
     for (const shape of all.objects) options.push(objectOf(this, shape, place));
     budget.spend(options.length, place);
-    return choice(...options);
+    return choiceOf(options);
   }
 }

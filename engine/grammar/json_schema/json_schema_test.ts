@@ -47,16 +47,14 @@ Deno.test("JSON Schema: an object has its properties in their order, optional on
   check({ ...schema, additionalProperties: false }, ['{"b":true,"c":null}'], ['{"b":true,"x":1}']);
 });
 
-Deno.test("JSON Schema: white space is as the options say", () => {
+Deno.test("JSON Schema: a blank may come behind a comma and a colon, and no other white space", () => {
   const schema = { type: "object", properties: { a: { items: { type: "integer" } } } };
   const [none, single, any] = [
     '{"a":[1,2]}',
     '{"a": [1, 2]}',
     '{\n  "a": [\n    1,\n    2\n  ]\n}',
   ];
-  check(schema, [none], [single, any], { whitespace: "none" });
   check(schema, [none, single, '{"a":[1, 2]}'], [any, '{"a":  [1]}', '{"a" :[1]}']);
-  check(schema, [none, single, any], ['{"a":[1\u00a0]}'], { whitespace: "any" });
 });
 
 Deno.test("JSON Schema: strings follow pattern, length, format and excluded values at once", () => {

@@ -12,19 +12,13 @@ const SMALL_MAXIMUM = 64;
 const MAXIMA = ["maxLength", "maxItems", "maxProperties"];
 const COSTLY = [
   ...MAXIMA,
-  ...["minLength", "minItems", "minProperties", "pattern", "format", "multipleOf"],
-  ...["contains", "minContains", "maxContains", "uniqueItems", "propertyNames", "not", "if"],
-  ...["then", "else", "dependentSchemas", "dependentRequired", "dependencies"],
-  ...["unevaluatedItems", "unevaluatedProperties"],
+  ...("minLength minItems minProperties pattern format multipleOf contains minContains maxContains " +
+    "uniqueItems propertyNames not if then else dependentSchemas dependentRequired dependencies " +
+    "unevaluatedItems unevaluatedProperties").split(" "),
 ];
 
 const STEPS: readonly ((schema: unknown) => unknown)[] = [
-  (schema) =>
-    without(
-      schema,
-      MAXIMA,
-      (value) => (numberOf(value) ?? 0) > SMALL_MAXIMUM,
-    ),
+  (schema) => without(schema, MAXIMA, (value) => (numberOf(value) ?? 0) > SMALL_MAXIMUM),
   (schema) => without(schema, COSTLY, () => true),
   (schema) => {
     const type = isJsonObject(schema) ? schema.type : undefined;

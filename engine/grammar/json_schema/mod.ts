@@ -5,20 +5,13 @@
  * @module
  */
 import type { Grammar } from "../grammar.ts";
-import { Emitter, type Whitespace } from "./emitter.ts";
+import { Emitter } from "./emitter.ts";
 import { Budget } from "./limits.ts";
 import { prune } from "./prune.ts";
 import { Reader } from "./reader.ts";
 
-export type { Whitespace } from "./emitter.ts";
-
-/** How the JSON of a schema is written. */
+/** What else is wanted of the JSON of a schema. */
 export interface JsonSchemaOptions {
-  /**
-   * White space between the parts of arrays and objects: none; at most one blank behind commas and colons;
-   * or as one likes. Default "single".
-   */
-  readonly whitespace?: Whitespace;
   /**
    * Whether objects have no members but those that their schema names, where it names some and says nothing of
    * others. Default false.
@@ -36,6 +29,6 @@ export interface JsonSchemaOptions {
  */
 export function grammarOfSchema(schema: unknown, options: JsonSchemaOptions = {}): Grammar {
   const reader = new Reader(schema, options.budget ?? new Budget());
-  const emitter = new Emitter(reader, options.whitespace ?? "single", options.onlyNamed ?? false);
+  const emitter = new Emitter(reader, options.onlyNamed ?? false);
   return prune(emitter.grammar({ place: reader.document.at(""), negated: false }));
 }

@@ -5,7 +5,7 @@
  */
 import type { Expression } from "../grammar.ts";
 import { choice, DIGIT, digits, EMPTY, optional, repeat, sequence, text } from "../expressions.ts";
-import { type Decimal, withPlaces } from "./number_values.ts";
+import { type Decimal, withPlaces, ZERO } from "./number_values.ts";
 
 /**
  * Digits before the point at most, where no bound has more: all integers of 64 bits have as many, and a model that
@@ -118,7 +118,6 @@ function magnitudes(first: Decimal, last: Decimal): Expression {
 }
 
 const opposite = ({ units, places }: Decimal): Decimal => ({ units: -units, places });
-const ZERO: Decimal = { units: 0n, places: 0 };
 
 /** Decimals without exponents, both bounds included. */
 export function decimals(first: Decimal, last: Decimal): Expression {

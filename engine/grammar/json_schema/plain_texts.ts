@@ -29,7 +29,7 @@ export function grammarOfTexts(schema: unknown, end: string, budget: Budget): Gr
   const reader = new Reader(schema, budget);
   const root = { place: reader.document.at(""), negated: false };
   const { strings } = reader.readAll([root]);
-  const emitter = new Emitter(reader, "none", true);
+  const emitter = new Emitter(reader, true);
   const any = repeat(among([0, 0x10ffff]), 0);
   const marked = TextAutomaton.of(sequence(any, text(end), any), budget.at(""));
   const options = strings.map((shape): Expression => {

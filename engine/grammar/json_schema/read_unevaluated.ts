@@ -5,7 +5,7 @@
  * @module
  */
 import { ANYTHING } from "./document.ts";
-import type { Alternatives, ArrayShape, Literal, ObjectShape } from "./shapes.ts";
+import type { ArrayShape, Literal, ObjectShape } from "./shapes.ts";
 import type { At, LateGroup } from "./reading.ts";
 
 function leftItems(
@@ -44,20 +44,16 @@ function leftProperties(
 /** A schema that everything follows. */
 const ANYTHING_FOLLOWS: Literal = { place: ANYTHING, negated: false };
 
-function late(
-  keyword: string,
-  add: (at: At, before: Alternatives, literal: Literal) => Alternatives,
-): LateGroup {
-  return { keyword, add: (at, before) => add(at, before, at.reader.literal(at.place, keyword)) };
-}
-
-export const UNEVALUATED: readonly LateGroup[] = [
-  late("unevaluatedItems", (at, before, literal) => ({
-    ...before,
-    arrays: before.arrays.map((one) => leftItems(one, literal, at)),
-  })),
-  late("unevaluatedProperties", (at, before, literal) => ({
-    ...before,
-    objects: before.objects.map((one) => leftProperties(one, literal, at)),
-  })),
-];
+export const UNEVALUATED: readonly LateGroup[] = [{
+  keyword: "unevaluatedItems",
+  add(at, before) {
+    const rest = at.reader.literal(at.place, this.keyword);
+    return { ...before, arrays: before.arrays.map((one) => leftItems(one, rest, at)) };
+  },
+}, {
+  keyword: "unevaluatedProperties",
+  add(at, before) {
+    const rest = at.reader.literal(at.place, this.keyword);
+    return { ...before, objects: before.objects.map((one) => leftProperties(one, rest, at)) };
+  },
+}];

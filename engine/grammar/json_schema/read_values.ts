@@ -53,11 +53,12 @@ function numbers(integers: boolean, fractions: boolean) {
 
 const type = eitherWay("type", (at, negated) => {
   const types = typesOf(at);
-  const has = (...any: string[]) => any.some((one) => types.includes(one)) !== negated;
+  const has = (type: string) => types.includes(type) !== negated;
+  const integers = (types.includes("integer") || types.includes("number")) !== negated;
   return {
     null: has("null"),
     booleans: has("boolean") ? ALL.booleans : [],
-    numbers: numbers(has("number", "integer"), has("number")),
+    numbers: numbers(integers, has("number")),
     strings: has("string") ? ALL.strings : [],
     arrays: has("array") ? ALL.arrays : [],
     objects: has("object") ? ALL.objects : [],

@@ -1,4 +1,5 @@
 import { numberOf } from "../../json/mod.ts";
+import { tokensOf } from "./document.ts";
 import { lighter, LIGHTER_STEPS } from "./lighter_schema.ts";
 import { type Budget, MAX_NESTING, SchemaRefusal, wrong } from "./limits.ts";
 import { copyOf, type Schema, schemasIn } from "./schema_copy.ts";
@@ -130,8 +131,7 @@ function find(
   schema: unknown,
   pointer: string,
 ): { holder: Schema | unknown[]; name: string } | undefined {
-  const tokens = pointer.split("/").slice(1)
-    .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const tokens = tokensOf(pointer);
   const name = tokens.pop();
   let at = schema;
   for (const token of tokens) {

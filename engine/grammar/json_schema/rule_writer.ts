@@ -19,8 +19,6 @@ export interface RuleWriter {
   freshName(kind: string): string;
   /** A key of the rules of something: the same for the same content. */
   sharedName(kind: string, content: string): string;
-  /** Something before and behind which there may be space. */
+  /** A comma or a colon, behind which there may be a space. */
   punctuation(mark: "," | ":"): Expression;
-  /** A bracket with what is inside. */
-  enclosed(open: string, inside: Expression, close: string): Expression;
 }

@@ -1,10 +1,6 @@
 import { isJsonObject, mapMembers } from "../../json/mod.ts";
+import { NAMED } from "./document.ts";
 
-/** Keywords whose value has schemas by names. */
-const BY_NAME: ReadonlySet<string> = new Set([
-  ...["properties", "patternProperties", "dependentSchemas", "dependencies", "$defs"],
-  "definitions",
-]);
 /** Keywords whose value is no schema, though it may look like one. */
 const PLAIN: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "example"]);
 
@@ -30,7 +26,7 @@ export function* schemasIn(schema: unknown): Generator<Schema> {
     yield one;
     for (const [name, value] of Object.entries(one)) {
       if (PLAIN.has(name)) continue;
-      const inner = BY_NAME.has(name) && isJsonObject(value) ? Object.values(value) : [value];
+      const inner = NAMED.includes(name) && isJsonObject(value) ? Object.values(value) : [value];
       for (const each of inner) open.push(each);
     }
   }

@@ -8,7 +8,13 @@ import { firstWhole } from "./number_bounds.ts";
 import { allowedValues } from "./allowed_values.ts";
 import { itemSchemas, schemasOf } from "./property_schemas.ts";
 import type { SchemaReader } from "./reading.ts";
-import type { Alternatives, Literal, NumberShape, StringShape } from "./shapes.ts";
+import {
+  type Alternatives,
+  type Literal,
+  type NumberShape,
+  only,
+  type StringShape,
+} from "./shapes.ts";
 
 /** How deep properties and items are looked at. */
 const DEPTH = 3;
@@ -35,14 +41,7 @@ export function isVacant(all: Alternatives, reader: SchemaReader, depth = DEPTH)
     );
 }
 
-const ANYTHING: Alternatives = {
-  null: true,
-  booleans: [],
-  numbers: [],
-  strings: [],
-  arrays: [],
-  objects: [],
-};
+const ANYTHING = only({ null: true });
 
 /** What cannot be read now (it may be under way) proves nothing. */
 function known<T>(read: () => T): T | undefined {
