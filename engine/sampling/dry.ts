@@ -92,11 +92,7 @@ export class DryPenalties {
 
   /** Notes the position of a token. */
   private note(place: number): void {
-    if (place >= this.previous.length) {
-      const longer = new Int32Array(2 * place);
-      longer.set(this.previous);
-      this.previous = longer;
-    }
+    if (place >= this.previous.length) this.previous = longer(this.previous, 2 * place);
     const token = this.tokens[place];
     this.previous[place] = this.last.get(token) ?? -1;
     this.last.set(token, place);
@@ -157,12 +153,14 @@ export class DryPenalties {
 let longestByToken = new Int32Array(1024);
 
 function lengthOf(token: number): number {
-  if (token >= longestByToken.length) {
-    const longer = new Int32Array(2 * token);
-    longer.set(longestByToken);
-    longestByToken = longer;
-  }
+  if (token >= longestByToken.length) longestByToken = longer(longestByToken, 2 * token);
   return longestByToken[token];
+}
+
+function longer(numbers: Int32Array, length: number): Int32Array<ArrayBuffer> {
+  const copy = new Int32Array(length);
+  copy.set(numbers);
+  return copy;
 }
 
 /**
@@ -176,11 +174,8 @@ class Repetitions {
 
   push(place: number, length: number): void {
     if (this.count === this.places.length) {
-      for (const name of ["places", "lengths"] as const) {
-        const longer = new Int32Array(2 * this.count);
-        longer.set(this[name]);
-        this[name] = longer;
-      }
+      this.places = longer(this.places, 2 * this.count);
+      this.lengths = longer(this.lengths, 2 * this.count);
     }
     this.places[this.count] = place;
     this.lengths[this.count++] = length;

@@ -42,6 +42,13 @@ const MOST = 2 ** 31 - 1;
 export const MAX_STOP_STRINGS = 16;
 export const MAX_STOP_TOKENS = 128;
 
+const SHARE = { type: "number", min: 0, max: 1 } as const;
+const UP_TO_100 = { type: "number", min: 0, max: 100 } as const;
+const POSITIVE = { type: "number", min: 0, above: true, max: 10, default: 1 } as const;
+const SUBTRACTED = { type: "number", min: -2, max: 2, default: 0 } as const;
+/** So many of the last tokens; -1: all. */
+const LAST_TOKENS = { type: "number", min: -1, max: MOST, integer: true, default: -1 } as const;
+
 /**
  * Every parameter that says how tokens are sampled from a model's logits, in no order that matters to sampling: see
  * m40_sampling for the order in which they act. What a request may say, its documentation, the options of the command
@@ -59,9 +66,7 @@ export const SAMPLING_PARAMETERS = {
     gguf: "temp",
   },
   topP: {
-    type: "number",
-    min: 0,
-    max: 1,
+    ...SHARE,
     default: 1,
     description:
       "Only the likeliest tokens that reach this probability together; 0 is the likeliest alone.",
@@ -77,62 +82,42 @@ export const SAMPLING_PARAMETERS = {
     gguf: "top_k",
   },
   minP: {
-    type: "number",
-    min: 0,
-    max: 1,
+    ...SHARE,
     default: 0,
     description: "Only tokens at least this times as likely as the likeliest.",
     gguf: "min_p",
   },
   /** Locally typical sampling, Meister et al. 2022. */
   typicalP: {
-    type: "number",
-    min: 0,
-    max: 1,
+    ...SHARE,
     default: 1,
     description:
       "Only the tokens whose surprise is nearest to the entropy, until they have this probability together; 1: " +
       "all.",
   },
   repetitionPenalty: {
-    type: "number",
-    min: 0,
-    above: true,
-    max: 10,
-    default: 1,
+    ...POSITIVE,
     description: "Divides positive logits of repeated tokens, and multiplies negative ones.",
     alias: "repeat_penalty",
     gguf: "penalty_repeat",
   },
   frequencyPenalty: {
-    type: "number",
-    min: -2,
-    max: 2,
-    default: 0,
+    ...SUBTRACTED,
     description: "Subtracted from a token's logit for each time that it was sampled.",
   },
   presencePenalty: {
-    type: "number",
-    min: -2,
-    max: 2,
-    default: 0,
+    ...SUBTRACTED,
     description: "Subtracted from the logits of tokens that were sampled.",
   },
   repeatLastN: {
-    type: "number",
-    min: -1,
-    max: MOST,
-    integer: true,
-    default: -1,
+    ...LAST_TOKENS,
     description:
       "The last tokens, prompt and output, that these three penalties cover; -1: all, 0: none.",
     gguf: "penalty_last_n",
   },
   /** "Don't repeat yourself": see DryPenalties. */
   dryMultiplier: {
-    type: "number",
-    min: 0,
-    max: 100,
+    ...UP_TO_100,
     default: 0,
     description:
       "Above 0, tokens that continue a repetition get lower logits (DRY): by this, times dry_base for each token " +
@@ -154,11 +139,7 @@ export const SAMPLING_PARAMETERS = {
     description: "DRY ignores repetitions of fewer tokens.",
   },
   dryPenaltyLastN: {
-    type: "number",
-    min: -1,
-    max: MOST,
-    integer: true,
-    default: -1,
+    ...LAST_TOKENS,
     description: "The last tokens in which DRY looks for repetitions; -1: all, 0: none.",
   },
   drySequenceBreakers: {
@@ -168,9 +149,7 @@ export const SAMPLING_PARAMETERS = {
     flag: "dry-sequence-breaker",
   },
   xtcProbability: {
-    type: "number",
-    min: 0,
-    max: 1,
+    ...SHARE,
     default: 0,
     description:
       "The probability of excluding all tokens above xtc_threshold but the least likely of them (XTC).",
@@ -178,9 +157,7 @@ export const SAMPLING_PARAMETERS = {
   },
   /** Above 0.5 there are no two of them. */
   xtcThreshold: {
-    type: "number",
-    min: 0,
-    max: 1,
+    ...SHARE,
     default: 0.1,
     description: "The probability from which XTC may exclude a token.",
     gguf: "xtc_threshold",
@@ -198,35 +175,25 @@ export const SAMPLING_PARAMETERS = {
     gguf: "mirostat",
   },
   mirostatTau: {
-    type: "number",
-    min: 0,
-    max: 100,
+    ...UP_TO_100,
     default: 5,
     description: "Mirostat's target surprise, in bits.",
     gguf: "mirostat_tau",
   },
   mirostatEta: {
-    type: "number",
-    min: 0,
-    max: 1,
+    ...SHARE,
     default: 0.1,
     description: "Mirostat's learning rate.",
     gguf: "mirostat_eta",
   },
   dynatempRange: {
-    type: "number",
-    min: 0,
-    max: 100,
+    ...UP_TO_100,
     default: 0,
     description:
       "Above 0, the temperature varies by this much: lower for a certain model, higher for an uncertain one.",
   },
   dynatempExponent: {
-    type: "number",
-    min: 0,
-    above: true,
-    max: 10,
-    default: 1,
+    ...POSITIVE,
     description: "How the temperature rises with the entropy; above 1, more slowly at first.",
   },
   ignoreEos: {

@@ -39,7 +39,12 @@ export function validateSampling(
     if (value === undefined) continue;
     if (one.type === "number") {
       checkRange(names[one.field] ?? one.field, value as number, one as Range);
-      if (one.choices?.includes(value as number) === false) throw noMirostat1();
+      if (one.choices?.includes(value as number) === false) {
+        throw invalid(
+          "mirostat",
+          "mirostat is 1, which there is not; wanted 2, its successor, or 0 for none",
+        );
+      }
     }
     if (one.type === "texts") checkBreakers(value as readonly string[]);
     if (one.type === "biases") checkBiases(value as SamplingParameters["logitBias"], vocabSize);
@@ -52,12 +57,8 @@ export function validateSampling(
   return all as unknown as SamplingParameters;
 }
 
-function noMirostat1(): M40Error {
-  return new M40Error(
-    "invalid_request",
-    "mirostat is 1, which there is not; wanted 2, its successor, or 0 for none",
-    "mirostat",
-  );
+function invalid(param: string, message: string): M40Error {
+  return new M40Error("invalid_request", message, param);
 }
 
 function checkBreakers(breakers: readonly string[]): void {
@@ -66,32 +67,27 @@ function checkBreakers(breakers: readonly string[]): void {
   const wrong = breakers.findIndex((text) => !fits(text));
   if (breakers.length <= MAX_BREAKERS && wrong < 0) return;
   const name = "dry_sequence_breakers";
-  throw new M40Error(
-    "invalid_request",
+  throw invalid(
+    name,
     breakers.length > MAX_BREAKERS
       ? `${name} has ${breakers.length} strings; wanted at most ${MAX_BREAKERS}`
       : `${name}: the string at index ${wrong} has ${
         breakers[wrong]?.length
       } characters; wanted 1 to ` +
         MAX_BREAKER_LENGTH,
-    name,
   );
 }
 
 function checkBiases(biases: SamplingParameters["logitBias"], vocabSize: number): void {
   if (biases.size > MAX_TOKEN_BIASES) {
-    throw new M40Error(
-      "invalid_request",
-      `logit_bias has ${biases.size} tokens; wanted at most ${MAX_TOKEN_BIASES}`,
-      "logit_bias",
-    );
+    const most = MAX_TOKEN_BIASES;
+    throw invalid("logit_bias", `logit_bias has ${biases.size} tokens; wanted at most ${most}`);
   }
   for (const [token, bias] of biases) {
     if (!Number.isInteger(token) || token < 0 || token >= vocabSize) {
-      throw new M40Error(
-        "invalid_request",
-        `logit_bias names token ${token}; wanted an id from 0 to ${vocabSize - 1}`,
+      throw invalid(
         "logit_bias",
+        `logit_bias names token ${token}; wanted an id from 0 to ${vocabSize - 1}`,
       );
     }
     checkRange(`logit_bias.${token}`, bias, SAMPLING_PARAMETERS.logitBias);
@@ -101,11 +97,7 @@ function checkBiases(biases: SamplingParameters["logitBias"], vocabSize: number)
 function checkSeed(seed: number | bigint): void {
   const whole = typeof seed === "bigint" || Number.isInteger(seed);
   if (whole && seed >= -SEED_LIMIT && seed <= SEED_LIMIT) return;
-  throw new M40Error(
-    "invalid_request",
-    `seed is ${seed}; wanted an integer from -2^64 to 2^64`,
-    "seed",
-  );
+  throw invalid("seed", `seed is ${seed}; wanted an integer from -2^64 to 2^64`);
 }
 
 /**
@@ -121,5 +113,5 @@ export function checkRange(param: string, value: number, range: Range): void {
   if (inside && (!integer || Number.isInteger(value))) return;
   const kind = integer ? "an integer" : "a number";
   const wanted = above ? `above ${min}, up to ${max}` : `from ${min} to ${max}`;
-  throw new M40Error("invalid_request", `${param} is ${value}; wanted ${kind} ${wanted}`, param);
+  throw invalid(param, `${param} is ${value}; wanted ${kind} ${wanted}`);
 }
