@@ -2,7 +2,7 @@ import { BYTES_OF_KINDS } from "./byte_kinds.ts";
 import type { Grammar } from "./grammar.ts";
 import { type Frame, Frames } from "./frames.ts";
 import { Network } from "./network.ts";
-import type { NetworkView } from "./packed_network.ts";
+import { type PackedNetwork, packNetwork } from "./packed_network.ts";
 import { type Stack, Stacks } from "./stacks.ts";
 import { WorkLimit } from "./work_limit.ts";
 
@@ -60,14 +60,14 @@ export class Automaton {
    * @param source A grammar, or what was built of one already.
    * @throws {M40Error} "invalid_request" for a grammar that cannot be, or is too large.
    */
-  constructor(source: Grammar | NetworkView) {
-    const network = "kinds" in source ? source : new Network(source);
+  constructor(source: Grammar | PackedNetwork) {
+    const network = "kinds" in source ? source : packNetwork(new Network(source));
     this.classes = network.classes;
     this.classCount = network.classCount;
     this.classSizes = new Uint16Array(network.classCount);
     for (const byteClass of network.classes) this.classSizes[byteClass]++;
     this.frames = new Frames(network, this.limit);
-    this.start = this.stateOf(new Map([[this.frames.start(network.root), this.stacks.bottom]]))!;
+    this.start = this.stateOf(new Map([[this.frames.starts[network.root], this.stacks.bottom]]))!;
   }
 
   /** From now on at most this much work is done: what needs more than that ends in an error. */

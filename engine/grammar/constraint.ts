@@ -6,7 +6,7 @@ import { parseGbnf } from "./gbnf.ts";
 import type { Expression, Grammar } from "./grammar.ts";
 import { jsonObjectGrammar } from "./json.ts";
 import { Network } from "./network.ts";
-import { openNetwork, type PackedNetwork, packNetwork } from "./packed_network.ts";
+import { type PackedNetwork, packNetwork } from "./packed_network.ts";
 import { type AnswerSchema, compileAnswer, type Compiled } from "./answer_schema.ts";
 import { parseRegex } from "./regex.ts";
 
@@ -136,25 +136,20 @@ export class CompiledConstraint {
   /** Whether the answer is free until it begins something. */
   readonly free: boolean;
   private spaced?: Automaton;
-  private grammar?: Grammar;
 
   /**
    * @param built What {@link buildNetworks} has built of it already, elsewhere.
    * @throws {M40Error} "invalid_request" naming the field that is wrong, and why.
    */
-  constructor(private readonly constraint: Constraint, private readonly built?: BuiltNetworks) {
-    const { param = constraint.kind } = constraint;
+  constructor(
+    private readonly constraint: Constraint,
+    private readonly built: BuiltNetworks = buildNetworks(constraint, false),
+  ) {
     this.free = constraint.kind === "made" && constraint.free === true;
     try {
-      if (built !== undefined) {
-        this.automaton = new Automaton(openNetwork(built.plain));
-      } else {
-        const { grammar, network } = compile(constraint, param);
-        this.grammar = grammar;
-        this.automaton = new Automaton(network);
-      }
+      this.automaton = new Automaton(built.plain);
     } catch (error) {
-      throw namingParam(error, param);
+      throw namingParam(error, constraint.param ?? constraint.kind);
     }
   }
 
@@ -162,9 +157,7 @@ export class CompiledConstraint {
   get behindSpace(): Automaton {
     if (this.free) return this.automaton;
     return this.spaced ??= new Automaton(
-      this.built?.spaced === undefined
-        ? behindSpace(this.grammar ??= grammarOf(this.constraint))
-        : openNetwork(this.built.spaced),
+      this.built.spaced ?? behindSpace(grammarOf(this.constraint)),
     );
   }
 

@@ -8,16 +8,19 @@ interface Region {
 
 const NONE = -1;
 
-/**
- * Which nodes are copies of each other. A node with so many copies behind it that no token reaches their end allows the
- * same tokens as one with fewer, but still enough.
- */
+/** The copies of a network as arrays. */
+export interface PackedCopies {
+  /** Start, size and parent of each region of copies. */
+  readonly regions: Int32Array<ArrayBuffer>;
+  /** The innermost region of each node, -1 for none; empty where there are no regions. */
+  readonly regionOf: Int32Array<ArrayBuffer>;
+}
+
+/** Notes which nodes of a network are copies of each other, for {@link nearestCopy}. */
 export class Copies {
   private readonly regions: Region[] = [];
   /** The innermost region of each node that is in one. */
   private readonly regionOf = new Map<number, number>();
-  /** The same in an array, where another thread has noted them. */
-  private packedRegionOf?: Int32Array;
 
   /** Notes that the nodes from `start` to `end` are that many copies, each of which takes a byte at least. */
   add(start: number, end: number, count: number): void {
@@ -33,8 +36,7 @@ export class Copies {
     }
   }
 
-  /** As arrays: start, size and parent of each region, and the region of each node. */
-  packed(nodes: number): { regions: Int32Array<ArrayBuffer>; regionOf: Int32Array<ArrayBuffer> } {
+  packed(nodes: number): PackedCopies {
     const { regions } = this;
     const regionOf = new Int32Array(regions.length === 0 ? 0 : nodes).fill(NONE);
     for (const [node, region] of this.regionOf) regionOf[node] = region;
@@ -43,33 +45,19 @@ export class Copies {
       regionOf,
     };
   }
+}
 
-  /** Out of what {@link packed} gave. */
-  static unpacked(regions: Int32Array, regionOf: Int32Array): Copies {
-    const copies = new Copies();
-    for (let i = 0; i < regions.length; i += 3) {
-      copies.regions.push({ start: regions[i], size: regions[i + 1], parent: regions[i + 2] });
-    }
-    copies.packedRegionOf = regionOf;
-    return copies;
+/**
+ * The node that allows the same texts of at most that many bytes, with as few copies behind it as that takes. A node
+ * with so many copies behind it that no token reaches their end allows the same tokens as one with fewer, but still
+ * enough.
+ */
+export function nearestCopy({ regions, regionOf }: PackedCopies, node: number, bytes: number) {
+  let near = node;
+  for (let at = regionOf[node]; at !== NONE; at = regions[3 * at + 2]) {
+    const size = regions[3 * at + 1];
+    const copy = Math.floor((near - regions[3 * at]) / size);
+    if (copy > bytes) near -= (copy - bytes) * size;
   }
-
-  get areThere(): boolean {
-    return this.regions.length > 0;
-  }
-
-  /** The node that allows the same texts of at most that many bytes, with as few copies behind it as that takes. */
-  nearest(node: number, bytes: number): number {
-    let near = node;
-    for (let at = this.innermost(node); at !== NONE; at = this.regions[at].parent) {
-      const { start, size } = this.regions[at];
-      const copy = Math.floor((near - start) / size);
-      if (copy > bytes) near -= (copy - bytes) * size;
-    }
-    return near;
-  }
-
-  private innermost(node: number): number {
-    return this.packedRegionOf?.[node] ?? this.regionOf.get(node) ?? NONE;
-  }
+  return near;
 }

@@ -1,6 +1,7 @@
+import { nearestCopy } from "./copies.ts";
 import { tooLarge } from "./errors.ts";
 import { NO_NODE, NodeKind } from "./network.ts";
-import type { NetworkView } from "./packed_network.ts";
+import type { PackedNetwork } from "./packed_network.ts";
 import type { WorkLimit } from "./work_limit.ts";
 
 /** Nodes in all frames together, at most, and the memory that each takes, with all that belongs to it. */
@@ -47,15 +48,10 @@ export class Frames {
   private readonly ranks = new Map<Frame, number>();
 
   /** @param limit Counts nodes that are looked at. */
-  constructor(private readonly network: NetworkView, private readonly limit: WorkLimit) {
-    this.stamps = new Int32Array(network.size);
-    this.starts = network.starts.map((node) => this.frameOf([node])!);
+  constructor(private readonly network: PackedNetwork, private readonly limit: WorkLimit) {
+    this.stamps = new Int32Array(network.kinds.length);
+    this.starts = Array.from(network.starts, (node) => this.frameOf([node])!);
     for (const [rule, frame] of this.starts.entries()) this.ranks.set(frame, network.ranks[rule]);
-  }
-
-  /** Where a rule begins. */
-  start(rule: number): Frame {
-    return this.starts[rule];
   }
 
   /** How late a frame comes when calls are followed: the starts of rules after all that begin with them. */
@@ -84,12 +80,11 @@ export class Frames {
    * often more something may be repeated.
    */
   nearest(frame: Frame, bytes: number): Frame {
-    const { copies } = this.network;
-    if (!copies.areThere) return frame;
+    if (this.network.regions.length === 0) return frame;
     const nodes = new Set<number>();
     let isSame = true;
     for (const node of frame.nodes) {
-      const near = copies.nearest(node, bytes);
+      const near = nearestCopy(this.network, node, bytes);
       nodes.add(near);
       isSame &&= near === node;
     }
@@ -104,20 +99,21 @@ export class Frames {
     }
     return [...after].map(([rule, nodes]) => ({
       rule,
-      start: this.start(rule),
+      start: this.starts[rule],
       after: this.frameOf(nodes)!,
     }));
   }
 
   private findTargets(frame: Frame): (number[] | undefined)[] {
-    const { network } = this;
-    const targets: (number[] | undefined)[] = new Array(network.classCount).fill(undefined);
+    const { classCount, classes, edgeStarts, edges, kinds, useful } = this.network;
+    const targets: (number[] | undefined)[] = new Array(classCount).fill(undefined);
     for (const node of frame.nodes) {
-      if (network.kinds[node] !== NodeKind.bytes) continue;
-      for (const { first, last, to } of network.edges(node)) {
-        if (network.useful[to] === 0) continue;
-        const end = network.classes[last];
-        const begin = network.classes[first];
+      if (kinds[node] !== NodeKind.bytes) continue;
+      for (let edge = edgeStarts[node]; edge < edgeStarts[node + 1]; edge++) {
+        const to = edges[3 * edge + 2];
+        if (useful[to] === 0) continue;
+        const end = classes[edges[3 * edge + 1]];
+        const begin = classes[edges[3 * edge]];
         for (let c = begin; c <= end; c++) (targets[c] ??= []).push(to);
         this.limit.done += 1 + end - begin;
         this.keep(1 + end - begin);
@@ -168,7 +164,7 @@ export class Frames {
 
   /** The memory that they and the network take: an estimate. */
   get bytes(): number {
-    return FRAME_NODE_BYTES * this.nodeCount + NETWORK_NODE_BYTES * this.network.size;
+    return FRAME_NODE_BYTES * this.nodeCount + NETWORK_NODE_BYTES * this.network.kinds.length;
   }
 
   private keep(nodes: number): void {

@@ -1,25 +1,8 @@
-import { Copies } from "./copies.ts";
-import type { Edge, Network } from "./network.ts";
+import type { PackedCopies } from "./copies.ts";
+import type { Network } from "./network.ts";
 
-/** What an automaton goes by: a {@link Network}, or one that another thread has built. */
-export type NetworkView =
-  & { readonly [Field in "kinds" | "a" | "b"]: Readonly<ArrayLike<number>> }
-  & Pick<
-    Network,
-    | "starts"
-    | "nullable"
-    | "ranks"
-    | "root"
-    | "useful"
-    | "classes"
-    | "classCount"
-    | "copies"
-    | "size"
-    | "edges"
-  >;
-
-/** A network as arrays, which go from thread to thread without being copied. */
-export interface PackedNetwork {
+/** A network as arrays, which an automaton goes by, and which go from thread to thread without being copied. */
+export interface PackedNetwork extends PackedCopies {
   readonly root: number;
   readonly classCount: number;
   readonly kinds: Uint8Array<ArrayBuffer>;
@@ -34,10 +17,6 @@ export interface PackedNetwork {
   readonly edgeStarts: Int32Array<ArrayBuffer>;
   /** First byte, last byte and node of each edge. */
   readonly edges: Int32Array<ArrayBuffer>;
-  /** Start, size and parent of each region of copies. */
-  readonly regions: Int32Array<ArrayBuffer>;
-  /** The region of each node, -1 for none; empty where there are no regions. */
-  readonly regionOf: Int32Array<ArrayBuffer>;
 }
 
 /** A network as arrays. */
@@ -67,30 +46,9 @@ export function packNetwork(network: Network): PackedNetwork {
   };
 }
 
-/** The memory of a packed network, to be transferred to a thread. */
+/** The memory of a packed network, to be handed over. */
 export function buffersOf(packed: PackedNetwork): ArrayBuffer[] {
   return Object.values(packed)
     .filter((value) => ArrayBuffer.isView(value))
     .map((value) => value.buffer as ArrayBuffer);
-}
-
-/** A network out of its arrays. Nothing of it is made before it is asked for. */
-export function openNetwork(packed: PackedNetwork): NetworkView {
-  const { edgeStarts, edges, starts, nullable, ranks } = packed;
-  return {
-    ...packed,
-    // Those are as many as there are rules.
-    starts: Array.from(starts),
-    nullable: Array.from(nullable, Boolean),
-    ranks: Array.from(ranks),
-    size: packed.kinds.length,
-    copies: Copies.unpacked(packed.regions, packed.regionOf),
-    edges(node: number): readonly Edge[] {
-      const found: Edge[] = [];
-      for (let i = edgeStarts[node]; i < edgeStarts[node + 1]; i++) {
-        found.push({ first: edges[3 * i], last: edges[3 * i + 1], to: edges[3 * i + 2] });
-      }
-      return found;
-    },
-  };
 }
