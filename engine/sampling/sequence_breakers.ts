@@ -42,13 +42,10 @@ export class SequenceBreakers {
   }
 
   private textOf(token: number): TokenText {
-    let known = this.known.get(token);
-    if (known === undefined) {
+    return this.known.getOrInsertComputed(token, () => {
       const text = characters(this.tokenBytes(token));
-      const breaks = this.breakers.some((one) => text.includes(one));
-      this.known.set(token, known = { text, breaks });
-    }
-    return known;
+      return { text, breaks: this.breakers.some((one) => text.includes(one)) };
+    });
   }
 }
 

@@ -34,13 +34,7 @@ export class BpeSymbols {
 
   /** The symbol with a text, which is made where there is none. */
   symbolOf(text: string): number {
-    let symbol = this.#ids.get(text);
-    if (symbol === undefined) {
-      symbol = this.#size + this.#others.length;
-      this.#others.push(text);
-      this.#ids.set(text, symbol);
-    }
-    return symbol;
+    return this.#ids.getOrInsertComputed(text, () => this.#size + this.#others.push(text) - 1);
   }
 
   /** Whether something holds for the text of one of the symbols. */

@@ -125,15 +125,10 @@ export class Charsmap {
 
   #found(end: number, replacement: number): { end: number; value: string } | undefined {
     if (end < 0) return undefined;
-    let value = this.#values.get(replacement);
-    if (value === undefined) {
-      const bytes = this.#replacements.subarray(
-        replacement,
-        this.#replacements.indexOf(0, replacement),
-      );
-      value = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
-      this.#values.set(replacement, value);
-    }
+    const value = this.#values.getOrInsertComputed(replacement, (start) => {
+      const bytes = this.#replacements.subarray(start, this.#replacements.indexOf(0, start));
+      return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+    });
     return { end, value };
   }
 

@@ -200,10 +200,7 @@ function addToken(root: Node, token: SpecialToken, onDemand: boolean): void {
   const { text } = token;
   let node = root;
   for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    let next = node.next.get(unit);
-    if (next === undefined) node.next.set(unit, next = newNode());
-    node = next;
+    node = node.next.getOrInsertComputed(text.charCodeAt(i), newNode);
   }
   node.token ??= token;
   node.isOnDemand ||= onDemand;

@@ -1,8 +1,3 @@
-/**
- * Keywords that are counts.
- *
- * @module
- */
 import { numberOf } from "../../json/mod.ts";
 import { MAX_COUNT, refusal, shown, wrong } from "./limits.ts";
 import { type At, type Group, pointerOf } from "./reading.ts";

@@ -1,9 +1,3 @@
-/**
- * The positions in a schema document: what `$id`, `$anchor` and `$dynamicAnchor` name, and where a `$ref`
- * leads.
- *
- * @module
- */
 import { isJsonObject } from "../../json/mod.ts";
 import { type Budget, MAX_NESTING, refusal, wrong } from "./limits.ts";
 
@@ -50,6 +44,7 @@ export function tokensOf(pointer: string): string[] {
     .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
+/** The positions in a schema document: what `$id`, `$anchor` and `$dynamicAnchor` name, and where a `$ref` leads. */
 export class Document {
   /** Whether the document says that it is of a draft before 2019-09, where `$ref` stands alone. */
   readonly refStandsAlone: boolean;

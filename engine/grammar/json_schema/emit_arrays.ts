@@ -1,8 +1,3 @@
-/**
- * JSON arrays of a shape.
- *
- * @module
- */
 import type { Expression } from "../grammar.ts";
 import type { RuleWriter } from "./rule_writer.ts";
 import {
@@ -24,6 +19,7 @@ import { valuesOf } from "./finite_values.ts";
 /** Values of which each may be in an array once. */
 const MOST_DISTINCT = 8;
 
+/** JSON arrays of a shape. */
 export function arrayOf(emitter: RuleWriter, shape: ArrayShape, place: string): Expression {
   const items = shape.unique !== undefined && (shape.most ?? Infinity) > 1
     ? distinctItems(emitter, shape, shape.unique)

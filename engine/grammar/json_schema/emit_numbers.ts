@@ -1,14 +1,9 @@
-/**
- * Numbers of a shape, as expressions or automata of their digits.
- *
- * @module
- */
 import type { Expression } from "../grammar.ts";
 import { choice, DIGIT, NOTHING, repeat, sequence, text } from "../expressions.ts";
 import { parseRegex } from "../regex.ts";
 import type { Budget, Costs } from "./limits.ts";
 import { type Bound, firstDecimal, firstWhole } from "./number_bounds.ts";
-import { allowedValues } from "./allowed_values.ts";
+import { allowedValues } from "./finite_values.ts";
 import { multiples } from "./number_multiples.ts";
 import { decimals, integers, MOST_DIGITS, MOST_PLACES } from "./number_ranges.ts";
 import { compare, type Decimal, isMultiple, wholeFrom } from "./number_values.ts";
@@ -59,7 +54,7 @@ function exact(shape: NumberShape): Expression {
 /** The digits of a whole number. */
 const lengthOf = (value: bigint) => String(value < 0n ? -value : value).length;
 
-/** What the numbers of a shape look like. */
+/** Numbers of a shape, as an expression or an automaton of their digits. */
 export function numbersOf(shape: NumberShape, budget: Budget): Expression | TextAutomaton {
   if (shape.values) {
     return choice(...allowedValues(shape, budget).map((one) => text(one.text)));

@@ -1,9 +1,3 @@
-/**
- * JSON objects of a shape: the properties that are named, in their order, the optional ones with or without,
- * then others.
- *
- * @module
- */
 import type { Expression } from "../grammar.ts";
 import type { RuleWriter } from "./rule_writer.ts";
 import { freeString, quoted } from "./emit_strings.ts";
@@ -24,6 +18,10 @@ interface Member {
   readonly required: boolean;
 }
 
+/**
+ * JSON objects of a shape: the properties that are named, in their order, the optional ones with or without, then
+ * others.
+ */
 export function objectOf(emitter: RuleWriter, shape: ObjectShape, place: string): Expression {
   const { budget } = emitter.reader;
   const wanted = setOf(shape.required, budget.at(shape.place));

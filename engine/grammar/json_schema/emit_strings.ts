@@ -1,9 +1,3 @@
-/**
- * JSON strings of a shape. Where anything is said of them but their length, a character has one spelling:
- * escaped if it must be, by the short escape if there is one.
- *
- * @module
- */
 import type { CodePointRange, Expression } from "../grammar.ts";
 import { parseRegex } from "../regex.ts";
 import type { RuleWriter } from "./rule_writer.ts";
@@ -29,7 +23,10 @@ const CHARACTER = parseRegex(
 /** What it costs to write a value of a list, as to look at one. */
 const VALUE_WORK = 2;
 
-/** Strings that a shape allows. */
+/**
+ * JSON strings of a shape. Where anything is said of them but their length, a character has one spelling: escaped if
+ * it must be, by the short escape if there is one.
+ */
 export function stringsOf(emitter: RuleWriter, shape: StringShape): Expression {
   const { budget, strings } = emitter.reader;
   const listed = strings.listed(shape);
@@ -37,20 +34,19 @@ export function stringsOf(emitter: RuleWriter, shape: StringShape): Expression {
     budget.look(VALUE_WORK * listed.length, shape.place);
     return choice(...listed.map((value) => text(JSON.stringify(value))));
   }
-  if (shape === ANY_STRING) return freeString(emitter);
-  if (shape.rules.length === 0 && shape.not.length === 0) {
-    return emitter.rule(`string of ${shape.least} to ${shape.most}`, () => {
-      const character = emitter.rule("character", () => CHARACTER);
-      return sequence(QUOTE, repeat(character, shape.least, shape.most), QUOTE);
-    });
-  }
+  if (shape.rules.length === 0 && shape.not.length === 0) return freeString(emitter, shape);
   return quoted(emitter, strings.of(shape));
 }
 
-export function freeString(emitter: RuleWriter): Expression {
-  return emitter.rule("string", () => {
+/** Any strings of so many characters. */
+export function freeString(
+  emitter: RuleWriter,
+  { least, most }: Pick<StringShape, "least" | "most"> = ANY_STRING,
+): Expression {
+  const isAny = least === 0 && most === undefined;
+  return emitter.rule(isAny ? "string" : `string of ${least} to ${most}`, () => {
     const character = emitter.rule("character", () => CHARACTER);
-    return sequence(QUOTE, repeat(character, 0), QUOTE);
+    return sequence(QUOTE, repeat(character, least, most), QUOTE);
   });
 }
 

@@ -1,8 +1,3 @@
-/**
- * Writes the rules of a grammar: a rule for each set of schemas that a value must follow together.
- *
- * @module
- */
 import type { Expression, Grammar } from "../grammar.ts";
 import { arrayOf } from "./emit_arrays.ts";
 import { numbersOf } from "./emit_numbers.ts";
@@ -14,6 +9,7 @@ import type { RuleWriter } from "./rule_writer.ts";
 import type { Alternatives, Literal } from "./shapes.ts";
 import { TextAutomaton } from "./text_automaton.ts";
 
+/** Writes the rules of a grammar: a rule for each set of schemas that a value must follow together. */
 export class Emitter implements RuleWriter {
   private readonly rules = new Map<string, Expression>();
   private readonly names = new Map<string, string>();

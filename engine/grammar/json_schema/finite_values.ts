@@ -1,14 +1,9 @@
-/**
- * The values of alternatives, where they are listed.
- *
- * @module
- */
 import type { Expression } from "../grammar.ts";
 import { text } from "../expressions.ts";
-import { allowedValues } from "./allowed_values.ts";
-import { type ListedNumber, oneOfEach } from "./number_values.ts";
+import type { Budget } from "./limits.ts";
+import { isMultiple, type ListedNumber, oneOfEach } from "./number_values.ts";
 import type { SchemaReader } from "./reading.ts";
-import type { Alternatives } from "./shapes.ts";
+import type { Alternatives, NumberShape } from "./shapes.ts";
 
 /** The texts of all values, which all differ; undefined where they are not listed. */
 export function valuesOf(all: Alternatives, reader: SchemaReader): Expression[] | undefined {
@@ -27,4 +22,18 @@ export function valuesOf(all: Alternatives, reader: SchemaReader): Expression[] 
     for (const value of listed) texts.push(JSON.stringify(value));
   }
   return [...new Set(texts)].map(text);
+}
+
+/** The values that a shape lists and allows. */
+export function allowedValues(
+  { values = [], multiples }: NumberShape,
+  budget: Budget,
+): readonly ListedNumber[] {
+  budget.look(values.length, "");
+  return values.filter(({ decimal }) =>
+    multiples.every(({ of, place, negated }) => {
+      budget.spend(1, place);
+      return isMultiple(decimal, of) !== negated;
+    })
+  );
 }

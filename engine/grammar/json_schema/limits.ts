@@ -58,19 +58,16 @@ export function shown(value: unknown): string {
 }
 
 /** The error that a schema cannot be followed: `place` is a JSON pointer to the keyword. */
-export function refusal(place: string, message: string): M40Error {
-  return new SchemaRefusal(place, message, "unsupported");
-}
+export const refusal = (place: string, message: string): M40Error =>
+  new SchemaRefusal(place, message, "unsupported");
 
 /** The error that a schema is none: `place` is a JSON pointer to the keyword. */
-export function wrong(place: string, message: string): M40Error {
-  return new SchemaRefusal(place, message, "wrong");
-}
+export const wrong = (place: string, message: string): M40Error =>
+  new SchemaRefusal(place, message, "wrong");
 
 /** The error that a schema costs too much. */
-export function tooMuch(place: string, message: string): M40Error {
-  return new SchemaRefusal(place, message, "costly");
-}
+export const tooMuch = (place: string, message: string): M40Error =>
+  new SchemaRefusal(place, message, "costly");
 
 /** Work of attempts that cost too much, together: the last quarter of it is given out in ever smaller parts. */
 const MAX_WASTE = 1.25 * MAX_WORK;

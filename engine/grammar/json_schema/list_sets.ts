@@ -1,11 +1,7 @@
-/**
- * Lists as sets, each made once: the same list is looked into by many shapes and for many keys.
- *
- * @module
- */
 import type { Costs } from "./limits.ts";
 import type { Decimal, ListedNumber } from "./number_values.ts";
 
+/** Lists as sets, each made once: the same list is looked into by many shapes and for many keys. */
 const sets = new WeakMap<readonly unknown[], ReadonlySet<unknown>>();
 
 /** The set of a list that does not change any more; the first caller pays for it. */

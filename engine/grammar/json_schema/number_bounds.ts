@@ -1,8 +1,3 @@
-/**
- * Bounds of numbers.
- *
- * @module
- */
 import { compare, type Decimal, decimalOf, wholeFrom, withPlaces } from "./number_values.ts";
 
 /** What numbers begin or end with. */

@@ -1,8 +1,3 @@
-/**
- * Multiples as an automaton over digits: its states are remainders.
- *
- * @module
- */
 import { type Costs, MAX_STATES, refusal } from "./limits.ts";
 import type { Decimal } from "./number_values.ts";
 import { explore, type Found, type TextAutomaton } from "./text_automaton.ts";
@@ -20,7 +15,7 @@ const ZERO = 0x30;
 const POINT = 0x2e;
 const MINUS = 0x2d;
 
-/** Numbers without exponents that are multiples, or are none. */
+/** Numbers without exponents that are multiples, or are none: the states are remainders. */
 export function multiples(
   { units, places }: Decimal,
   negated: boolean,

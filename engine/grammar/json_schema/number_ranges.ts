@@ -1,8 +1,3 @@
-/**
- * Numbers between two bounds, as expressions of their digits.
- *
- * @module
- */
 import type { Expression } from "../grammar.ts";
 import { choice, DIGIT, digits, EMPTY, optional, repeat, sequence, text } from "../expressions.ts";
 import { type Decimal, withPlaces, ZERO } from "./number_values.ts";

@@ -1,8 +1,3 @@
-/**
- * Numbers as exact decimals.
- *
- * @module
- */
 import { JsonNumber } from "../../json/mod.ts";
 
 /** `units` divided by ten to the power of `places`, which is from 0 on. */

@@ -1,9 +1,3 @@
-/**
- * The strings that a schema accepts as they are, without quotes and escapes: for notations in which a text ends where
- * some mark comes.
- *
- * @module
- */
 import type { Expression, Grammar } from "../grammar.ts";
 import { automatonRule } from "./emit_strings.ts";
 import { Emitter } from "./emitter.ts";
@@ -20,7 +14,8 @@ const MOST_COUNTED = 32;
 const STATE_WORK = 150;
 
 /**
- * The grammar of the strings that a schema accepts and that a mark does not stand in.
+ * The grammar of the strings that a schema accepts and that a mark does not stand in, as they are, without quotes and
+ * escapes: for notations in which a text ends where the mark comes.
  *
  * @param end The mark, not empty, and with no prefix that is also its suffix.
  * @throws {M40Error} "invalid_request" as `grammarOfSchema` does, and for lengths that are too large to be counted.

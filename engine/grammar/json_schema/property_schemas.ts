@@ -1,8 +1,3 @@
-/**
- * Which schemas the value of a property, or an item, must follow.
- *
- * @module
- */
 import type { SchemaReader } from "./reading.ts";
 import { NOTHING_FOLLOWS } from "./read_objects.ts";
 import type { ArrayShape, Literal, ObjectShape } from "./shapes.ts";

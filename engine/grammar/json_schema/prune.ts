@@ -1,8 +1,3 @@
-/**
- * Removes what cannot end: options that no text matches, and rules that nothing names any more.
- *
- * @module
- */
 import {
   choiceOf,
   EMPTY,

@@ -1,8 +1,3 @@
-/**
- * Reads schemas: what one says, or its opposite, as alternatives.
- *
- * @module
- */
 import { Document, type Fields, isObject, type Place } from "./document.ts";
 import { type Budget, MAX_DEPTH, refusal, shown, wrong } from "./limits.ts";
 import { ARRAY_GROUPS } from "./read_arrays.ts";
@@ -38,6 +33,7 @@ const REFERENCES = ["$ref", "$dynamicRef"];
 /** Of other drafts, or of OpenAPI: they would change what is accepted, and are not understood. */
 const FOREIGN = ["$recursiveRef", "disallow", "divisibleBy", "extends"];
 
+/** Reads schemas: what one says, or its opposite, as alternatives. */
 export class Reader implements SchemaReader {
   readonly document: Document;
   readonly strings: StringSets;

@@ -1,8 +1,3 @@
-/**
- * What keywords are read with.
- *
- * @module
- */
 import type { Document, Fields, Place } from "./document.ts";
 import type { M40Error } from "../../errors.ts";
 import { type Budget, type Costs, refusal } from "./limits.ts";

@@ -14,7 +14,7 @@ import { matches } from "../../../tests/fixtures/grammar_texts.ts";
 
 /** Which texts an answer's schema has. */
 function check(answer: AnswerSchema, accepted: string[], refused: string[]): void {
-  const automaton = new Automaton(compileAnswer(answer).network);
+  const automaton = new Automaton(compileAnswer(answer).grammar);
   const wrong = [
     ...accepted.filter((text) => !matches(automaton, text)),
     ...refused.filter((text) => matches(automaton, text)).map((text) => `not ${text}`),

@@ -1,12 +1,8 @@
-/**
- * What types of values write their rules with.
- *
- * @module
- */
 import type { Expression } from "../grammar.ts";
 import type { SchemaReader } from "./reading.ts";
 import type { Literal } from "./shapes.ts";
 
+/** What types of values write their rules with. */
 export interface RuleWriter {
   readonly reader: SchemaReader;
   /** Whether objects whose schema names members, and says nothing of others, have no others. */

@@ -1,9 +1,3 @@
-/**
- * What is left of a schema when all of its keywords are applied: for each type of JSON, alternatives that
- * say everything that a value of it must be like.
- *
- * @module
- */
 import type { Place } from "./document.ts";
 import { type Costs, MAX_ALTERNATIVES, refusal } from "./limits.ts";
 import { decimalsOf, setOf } from "./list_sets.ts";
@@ -85,6 +79,10 @@ export interface ObjectShape {
   readonly place: string;
 }
 
+/**
+ * What is left of a schema when all of its keywords are applied: for each type of JSON, alternatives that say
+ * everything that a value of it must be like.
+ */
 export interface Alternatives {
   readonly null: boolean;
   /** Which of false and true. */

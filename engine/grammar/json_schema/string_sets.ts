@@ -1,8 +1,3 @@
-/**
- * The strings that a shape allows, as an automaton.
- *
- * @module
- */
 import { M40Error } from "../../errors.ts";
 import type { Expression } from "../grammar.ts";
 import { parseRegex } from "../regex.ts";
@@ -16,6 +11,7 @@ import { TextAutomaton } from "./text_automaton.ts";
 /** What it costs to parse a character of a pattern, as to copied ones. */
 const PARSING_WORK = 8;
 
+/** The strings that a shape allows, as an automaton. */
 export class StringSets {
   private readonly patterns = new Map<string, TextAutomaton>();
 
@@ -23,12 +19,10 @@ export class StringSets {
 
   /** The strings in which a pattern is found. */
   pattern(source: string, place: string): TextAutomaton {
-    const known = this.patterns.get(source);
-    if (known) return known;
-    this.budget.lookAtText(PARSING_WORK * source.length, place);
-    const automaton = TextAutomaton.of(this.parse(source, place), this.budget.at(place));
-    this.patterns.set(source, automaton);
-    return automaton;
+    return this.patterns.getOrInsertComputed(source, () => {
+      this.budget.lookAtText(PARSING_WORK * source.length, place);
+      return TextAutomaton.of(this.parse(source, place), this.budget.at(place));
+    });
   }
 
   private parse(source: string, place: string): Expression {

@@ -1,9 +1,3 @@
-/**
- * Deterministic automata over characters: what is needed to have a string follow several constraints at
- * once (a pattern, a length, a format, values that it must not be).
- *
- * @module
- */
 import type { CodePointRange, Expression } from "../grammar.ts";
 import { normalizeRanges } from "../utf8_ranges.ts";
 import { type Costs, MAX_STATES, SchemaRefusal } from "./limits.ts";
@@ -23,7 +17,10 @@ export interface State {
   steps: Step[];
 }
 
-/** State 0 is the first. */
+/**
+ * A deterministic automaton over characters: what is needed to have a string follow several constraints at once (a
+ * pattern, a length, a format, values that it must not be). State 0 is the first.
+ */
 export class TextAutomaton {
   constructor(readonly states: readonly State[]) {}
 
@@ -113,8 +110,7 @@ export class TextAutomaton {
       classes = this.states.map(({ steps }, i) => {
         const led = merge(steps.map((step) => ({ ...step, target: classes[step.target] })));
         const name = `${classes[i]};${led.map((s) => `${s.first}-${s.last}-${s.target}`)}`;
-        if (!known.has(name)) known.set(name, known.size);
-        return known.get(name)!;
+        return known.getOrInsert(name, known.size);
       });
       if (known.size === count) break;
       count = known.size;
@@ -182,22 +178,18 @@ export function explore<T>(
 ): TextAutomaton {
   const numbers = new Map<string, number>();
   const pending: T[] = [];
-  const numberOf = (state: T): number => {
-    const name = key(state);
-    const known = numbers.get(name);
-    if (known !== undefined) return known;
-    if (numbers.size >= MAX_STATES) {
-      throw new SchemaRefusal(
-        costs.place,
-        `the strings that are allowed here need more than ${MAX_STATES} states; use a simpler ` +
-          "pattern or smaller lengths",
-        "states",
-      );
-    }
-    numbers.set(name, numbers.size);
-    pending.push(state);
-    return numbers.size - 1;
-  };
+  const numberOf = (state: T): number =>
+    numbers.getOrInsertComputed(key(state), () => {
+      if (numbers.size >= MAX_STATES) {
+        throw new SchemaRefusal(
+          costs.place,
+          `the strings that are allowed here need more than ${MAX_STATES} states; use a simpler ` +
+            "pattern or smaller lengths",
+          "states",
+        );
+      }
+      return pending.push(state) - 1;
+    });
   numberOf(start());
   const states: State[] = [];
   for (let i = 0; i < pending.length; i++) {

@@ -1,11 +1,6 @@
-/**
- * Whether alternatives have no value at all, as far as required properties and items show.
- *
- * @module
- */
 import { M40Error } from "../../errors.ts";
 import { firstWhole } from "./number_bounds.ts";
-import { allowedValues } from "./allowed_values.ts";
+import { allowedValues } from "./finite_values.ts";
 import { itemSchemas, schemasOf } from "./property_schemas.ts";
 import type { SchemaReader } from "./reading.ts";
 import {
