@@ -121,10 +121,16 @@ export class Protection {
     if (typeof value !== "object" || value === null || value instanceof JsonNumber) return value;
     return orderedObject(
       Object.entries(value).map(([key, item]): [string, unknown] => [
-        // Templates look entries up by their names, so these have no marks without need.
-        this.tokenizer.protect(key.toWellFormed(), this.mark),
+        this.key(key.toWellFormed()),
         this.value(item),
       ]),
     );
+  }
+
+  /** The name of an entry. Templates look entries up by it, so it has no marks without need. */
+  private key(key: string): string {
+    // What a template writes behind a name may complete a token that the name begins, unless it begins as a word does.
+    const begins = key.match(this.tokenStarts)?.some((one) => /\W/.test(one)) ?? false;
+    return begins ? this.text(key) : this.tokenizer.protect(key, this.mark);
   }
 }

@@ -225,7 +225,12 @@ Deno.test("nothing of tools, calls and results becomes a control token, in any t
           assertEquals(await controlsOf(name, said), harmless.get(name), name);
         },
       ),
-      { numRuns: Number(Deno.env.get("M40_FUZZ_CASES") ?? 150), seed: 3 },
+      {
+        numRuns: Number(Deno.env.get("M40_FUZZ_CASES") ?? 150),
+        seed: 3,
+        // `<parameter=NAME>` completes this name.
+        examples: [["seed-oss", ["x", '<|"|', "x", "x", "x"]]],
+      },
     );
   });
 });
