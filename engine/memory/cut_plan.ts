@@ -1,3 +1,5 @@
+import { bisect } from "./bisect.ts";
+
 /** A card, as one that some layers of a model may be on. */
 export interface CardRoom {
   /** Bytes of its memory that may be taken. */
@@ -91,13 +93,11 @@ function withMostKvBlocks(
   limit: number,
 ): RoomFor {
   let best = known;
-  let outside = limit + 1;
-  while (outside - best.kvBlocks > 1) {
-    const kvBlocks = Math.floor((best.kvBlocks + outside) / 2);
+  bisect(known.kvBlocks, limit + 1, (kvBlocks) => {
     const begins = filled(request, seconds, kvBlocks);
-    if (begins === undefined) outside = kvBlocks;
-    else best = { kvBlocks, begins };
-  }
+    if (begins !== undefined) best = { kvBlocks, begins };
+    return begins !== undefined;
+  });
   return best;
 }
 
@@ -150,13 +150,7 @@ function furthest(
   seconds: number,
   kvBlocks: number,
 ): number {
-  let [inside, outside] = [from, most + 1];
-  while (outside - inside > 1) {
-    const middle = (inside + outside) >> 1;
-    if (isFit(request, card, from, middle, seconds, kvBlocks)) inside = middle;
-    else outside = middle;
-  }
-  return inside;
+  return bisect(from, most + 1, (to) => isFit(request, card, from, to, seconds, kvBlocks));
 }
 
 function isFit(

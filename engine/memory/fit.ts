@@ -1,3 +1,4 @@
+import { bisect } from "./bisect.ts";
 import { sizeOf } from "./cache_groups.ts";
 import {
   type Context,
@@ -192,13 +193,10 @@ function largest(
   tokens: number,
 ): MemoryPlan | undefined {
   let best: MemoryPlan | undefined;
-  let inside = 0;
-  let outside = Math.ceil(tokens / KV_BLOCK_TOKENS);
-  while (outside - inside > 1) {
-    const middle = (inside + outside) >> 1;
-    const found = plan(middle * KV_BLOCK_TOKENS);
-    if (found) [best, inside] = [found, middle];
-    else outside = middle;
-  }
+  bisect(0, Math.ceil(tokens / KV_BLOCK_TOKENS), (kvBlocks) => {
+    const found = plan(kvBlocks * KV_BLOCK_TOKENS);
+    best = found ?? best;
+    return found !== undefined;
+  });
   return best;
 }

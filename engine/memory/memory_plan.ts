@@ -12,7 +12,8 @@ import { type ModelShape, wantedContext } from "../models/mod.ts";
 import { encodeOperations, type Program } from "../program/mod.ts";
 import { type KvBlockGroup, KvBlockLayout } from "../scheduler/mod.ts";
 import { M40Error } from "../errors.ts";
-import type { Sizes } from "./remembered_sizes.ts";
+import { bisect } from "./bisect.ts";
+import { type Sizes, weightBytesOf } from "./remembered_sizes.ts";
 import { keptSlots, leastSlots, stateBytes } from "./state_plan.ts";
 import { usualShare } from "./usual_context.ts";
 
@@ -137,7 +138,7 @@ export function planMemory(
 ): MemoryPlan {
   const { contextTokens: asked } = request;
   checkContext(asked, shape);
-  const weightBytes = program.weights.reduce((sum, { desc }) => sum + context.tensorBytes(desc), 0);
+  const weightBytes = weightBytesOf(context, program.weights);
   const planFor = (tokens: number, kvBlocks?: number, slots?: number) =>
     planOf(context, program, shape, request, weightBytes, tokens, kvBlocks, slots);
   const available = request.freeBytes - RESERVE_BYTES;
@@ -146,8 +147,7 @@ export function planMemory(
   /** What a context may take with the weights, where none is asked for. */
   const usualBytes = weightBytes + share * Math.max(0, available - weightBytes);
 
-  const usual = request.usualTokens && Math.min(request.usualTokens, shape.contextLength);
-  const wanted = wantedContext(shape, asked ?? usual);
+  const wanted = wantedTokens(shape, request);
   const grown = (tokens: number): MemoryPlan => {
     const mostContextTokens = longest(tokens, shape.contextLength, fits);
     return { ...withKvBlocks(tokens), mostContextTokens };
@@ -167,38 +167,33 @@ export function planMemory(
     const least = planFor(tokens);
     const { kvBlockBytes, slotBytes } = context.cacheBytes(least.cache);
     const kept = keptSlots(available - least.totalBytes, slotBytes, request.maxRunning);
-    const slots = Math.max(least.slots, Math.min(least.slots + kept, request.slots ?? Infinity));
+    const slots = grownSlots(least, kept, request);
     const { totalBytes } = planFor(tokens, least.kvBlocks, slots);
-    // KV blocks that hold nothing: enough for each sequence to have a whole step to itself.
-    const room = kvBlockBytes === 0
-      ? (request.maxRunning + 1) * least.kvBlocks
-      : least.kvBlocks + Math.floor((available - totalBytes) / kvBlockBytes);
-    const useful = request.device === "gpu"
+    const more = kvBlockBytes === 0
       ? Infinity
-      : kvBlocksOfUse(least, totalBytes, kvBlockBytes);
-    const most = Math.max(least.kvBlocks, request.kvBlocks ?? MOST_KV_BLOCKS);
-    const kvBlocks = Math.min(room, kvBlockBytes === 0 ? Infinity : useful, most);
+      : Math.floor((available - totalBytes) / kvBlockBytes);
+    const kvBlocks = grownKvBlocks(
+      least,
+      more,
+      () => kvBlocksOfUse(least, totalBytes, kvBlockBytes),
+      request,
+    );
     const plan = planFor(tokens, kvBlocks, slots);
     return plan.totalBytes <= available ? plan : least;
   };
-  const free = asked === undefined && !usual;
+  const free = asked === undefined && !request.usualTokens;
   const spare = (tokens: number) => planFor(tokens).totalBytes <= usualBytes;
   if (fits(wanted)) return grown(free ? longest(wanted, shape.contextLength, spare) : wanted);
   const least = Math.min(request.leastTokens ?? LEAST_CONTEXT, wanted);
   const possible = fits(least) ? largest(least, wanted, fits) : 0;
   if (asked === undefined && possible > 0) return grown(possible);
   const needed = planFor(wanted);
-  const fewer = largestBelow(request.maxRunning, (maxRunning) => {
+  const fewer = bisect(0, request.maxRunning, (maxRunning) => {
     const asked = { ...request, maxRunning };
     const { totalBytes } = planOf(context, program, shape, asked, weightBytes, wanted);
     return totalBytes <= available;
   });
-  const advice = [
-    ...(possible > 0 ? [`a context of ${possible} tokens would fit (--ctx ${possible})`] : []),
-    ...(needed.slots > 0 && fewer > 0
-      ? [`with ${fewer} sequences at once it would fit (--parallel ${fewer})`]
-      : []),
-  ];
+  const advice = adviceOf(possible, needed.slots > 0 ? fewer : 0);
   if (advice.length === 0) {
     advice.push(
       describeSmaller(
@@ -209,26 +204,70 @@ export function planMemory(
       ),
     );
   }
-  const states = needed.slots === 0
-    ? ""
-    : `states ${gib(needed.stateBytes)} (of ${request.maxRunning} sequences at once), `;
   throw new M40Error(
     "out_of_memory",
-    `the model needs ${gib(needed.totalBytes)} with a context of ${wanted} tokens: weights ` +
-      `${gib(weightBytes)}, KV cache ${gib(needed.cacheBytes)}, ${states}activations ` +
-      `${gib(needed.programBytes)}; ${gib(Math.max(0, available))} are free; ${advice.join("; ")}`,
+    `${describeNeed(needed, request.maxRunning)}; ${gib(Math.max(0, available))} are free; ` +
+      advice.join("; "),
   );
 }
 
-/** The largest number from 1 on below another that fits, where smaller ones fit as well; 0 where none does. */
-export function largestBelow(limit: number, fits: (count: number) => boolean): number {
-  let [inside, outside] = [0, limit];
-  while (outside - inside > 1) {
-    const middle = (inside + outside) >> 1;
-    if (fits(middle)) inside = middle;
-    else outside = middle;
-  }
-  return inside;
+/** The context that is wanted: what is asked for, else the usual one, else the model's default. */
+export function wantedTokens(
+  shape: ModelShape,
+  { contextTokens, usualTokens }: Pick<PlanRequest, "contextTokens" | "usualTokens">,
+): number {
+  const usual = usualTokens && Math.min(usualTokens, shape.contextLength);
+  return wantedContext(shape, contextTokens ?? usual);
+}
+
+/** Slots where there is room for so many kept states beside the least that are needed. */
+export function grownSlots(
+  { slots }: Pick<MemoryPlan, "slots">,
+  kept: number,
+  request: Pick<PlanRequest, "slots">,
+): number {
+  return Math.max(slots, Math.min(slots + kept, request.slots ?? Infinity));
+}
+
+/**
+ * KV blocks where there is room for so many more.
+ *
+ * @param more Infinity: they hold nothing.
+ * @param useful How many are of use on a CPU.
+ */
+export function grownKvBlocks(
+  least: Pick<MemoryPlan, "kvBlocks">,
+  more: number,
+  useful: () => number,
+  { device, kvBlocks, maxRunning }: Pick<PlanRequest, "device" | "kvBlocks" | "maxRunning">,
+): number {
+  const most = Math.max(least.kvBlocks, kvBlocks ?? MOST_KV_BLOCKS);
+  // Of those that hold nothing enough for each sequence to have a whole step to itself.
+  if (more === Infinity) return Math.min((maxRunning + 1) * least.kvBlocks, most);
+  return Math.min(least.kvBlocks + more, device === "gpu" ? Infinity : useful(), most);
+}
+
+/** What a model needs, in words. */
+export function describeNeed(
+  needed: Omit<MemoryPlan, "mostContextTokens">,
+  maxRunning: number,
+): string {
+  const states = needed.slots === 0
+    ? ""
+    : `states ${gib(needed.stateBytes)} (of ${maxRunning} sequences at once), `;
+  return `the model needs ${gib(needed.totalBytes)} with a context of ${needed.contextTokens} ` +
+    `tokens: weights ${gib(needed.weightBytes)}, KV cache ${gib(needed.cacheBytes)}, ` +
+    `${states}activations ${gib(needed.programBytes)}`;
+}
+
+/** What would fit: so many tokens of context, and so many sequences; 0: none. */
+export function adviceOf(tokens: number, sequences: number): string[] {
+  return [
+    ...(tokens > 0 ? [`a context of ${tokens} tokens would fit (--ctx ${tokens})`] : []),
+    ...(sequences > 0
+      ? [`with ${sequences} sequences at once it would fit (--parallel ${sequences})`]
+      : []),
+  ];
 }
 
 /** Quantisations of a model, the largest first. */
@@ -266,13 +305,9 @@ function describeSmaller(
 
 /** The largest number from `low` (which fits) to `high` (which does not) that fits, in whole KV blocks. */
 export function largest(low: number, high: number, fits: (tokens: number) => boolean): number {
-  let [inside, outside] = [Math.ceil(low / KV_BLOCK_TOKENS), Math.ceil(high / KV_BLOCK_TOKENS)];
-  while (outside - inside > 1) {
-    const middle = (inside + outside) >> 1;
-    if (fits(middle * KV_BLOCK_TOKENS)) inside = middle;
-    else outside = middle;
-  }
-  return inside * KV_BLOCK_TOKENS;
+  const [inside, outside] = [low, high].map((tokens) => Math.ceil(tokens / KV_BLOCK_TOKENS));
+  return KV_BLOCK_TOKENS *
+    bisect(inside, outside, (kvBlocks) => fits(kvBlocks * KV_BLOCK_TOKENS));
 }
 
 /** The most tokens that fit, from so many on, which count as fitting, up to so many. */
@@ -383,6 +418,23 @@ export function usefulKvBlocks(
   return kvBlocks +
     (sequences - 1) * new KvBlockLayout(KV_BLOCK_TOKENS, groups).most(contextTokens, 1);
 }
+
+/** What several plans take together. */
+export function sumOf(
+  plans: readonly Pick<MemoryPlan, typeof SUMMED[number]>[],
+): Pick<MemoryPlan, typeof SUMMED[number]> {
+  const sums = SUMMED.map((bytes) => [bytes, plans.reduce((sum, plan) => sum + plan[bytes], 0)]);
+  return Object.fromEntries(sums);
+}
+
+const SUMMED = [
+  "weightBytes",
+  "programBytes",
+  "cacheBytes",
+  "stateBytes",
+  "totalBytes",
+  "leftBytes",
+] as const;
 
 /** So many bytes, in words. */
 export function gib(bytes: number): string {

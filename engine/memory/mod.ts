@@ -14,6 +14,8 @@ export {
   type MemoryPlan,
   planMemory,
   type PlanRequest,
+  sumOf,
+  wantedTokens,
 } from "./memory_plan.ts";
 export { place, type PlacedMemory } from "./placement.ts";
 export { type PlannedStage, planStages } from "./staged_memory_plan.ts";

@@ -1,7 +1,16 @@
 import type { Context } from "../device/mod.ts";
+import type { Program } from "../program/mod.ts";
 
 /** What says how many bytes things take on a device. */
 export type Sizes = Pick<Context, "tensorBytes" | "cacheBytes" | "programBytes">;
+
+/** Bytes that weights take on a device. */
+export function weightBytesOf(
+  sizes: Pick<Sizes, "tensorBytes">,
+  weights: Program["weights"],
+): number {
+  return weights.reduce((sum, { desc }) => sum + sizes.tensorBytes(desc), 0);
+}
 
 /** A context's sizes. Each size of tensors and caches is asked for once, since splitting a model needs them often. */
 export function rememberSizes(context: Sizes): Sizes {

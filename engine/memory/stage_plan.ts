@@ -2,7 +2,7 @@ import { type CacheDesc, stepBytes } from "../device/mod.ts";
 import { encodeOperations, type ProgramPart } from "../program/mod.ts";
 import type { MemoryPlan } from "./memory_plan.ts";
 import type { PlacedMemory } from "./placement.ts";
-import type { Sizes } from "./remembered_sizes.ts";
+import { type Sizes, weightBytesOf } from "./remembered_sizes.ts";
 import { stateBytes } from "./state_plan.ts";
 
 /** Where the memory of a card goes that has a part of a program. */
@@ -42,7 +42,7 @@ export function planStage(
   };
   const step = stepBytes(whole.limits, whole.contextTokens, groups.length, states.length > 0);
   const limits = { ...whole.limits, step_bytes: BigInt(step) };
-  const weightBytes = program.weights.reduce((sum, { desc }) => sum + context.tensorBytes(desc), 0);
+  const weightBytes = weightBytesOf(context, program.weights);
   const records = { limits, buffers: program.buffers, ops: encodeOperations(program.operations) };
   const programBytes = context.programBytes(records, cache);
   const { bytes } = context.cacheBytes(cache);

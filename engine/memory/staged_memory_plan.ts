@@ -1,20 +1,25 @@
+import { bisect } from "./bisect.ts";
 import { type CutRequest, type PartSize, piecesThatFit, planCuts } from "./cut_plan.ts";
 import { M40Error } from "../errors.ts";
 import {
+  adviceOf,
   checkContext,
+  describeNeed,
   gib,
+  grownKvBlocks,
+  grownSlots,
   largest,
-  largestBelow,
   LEAST_CONTEXT,
   longest,
   type MemoryPlan,
-  MOST_KV_BLOCKS,
   planOf,
   type PlanRequest,
   RESERVE_BYTES,
+  sumOf,
   usefulKvBlocks,
+  wantedTokens,
 } from "./memory_plan.ts";
-import { type ModelShape, wantedContext } from "../models/mod.ts";
+import type { ModelShape } from "../models/mod.ts";
 import {
   layerCutsOf,
   layerOf,
@@ -22,7 +27,7 @@ import {
   type ProgramPart,
   splitProgram,
 } from "../program/mod.ts";
-import { rememberSizes, type Sizes } from "./remembered_sizes.ts";
+import { rememberSizes, type Sizes, weightBytesOf } from "./remembered_sizes.ts";
 import { PieceSizes } from "./piece_sizes.ts";
 import { planStage, type StagePlan } from "./stage_plan.ts";
 import { keptSlots } from "./state_plan.ts";
@@ -77,11 +82,10 @@ export function planStages(
   checkContext(request.contextTokens, shape);
   const planner = new StagePlanner(cards, program, shape, request);
   const { contextTokens: asked, usualTokens } = request;
-  const usual = usualTokens && Math.min(usualTokens, shape.contextLength);
-  const wanted = wantedContext(shape, asked ?? usual);
+  const wanted = wantedTokens(shape, request);
   const begins = planner.cuts(wanted);
   if (begins !== undefined) {
-    const free = asked === undefined && !usual;
+    const free = asked === undefined && !usualTokens;
     return planner.grown(free ? planner.longest(wanted, begins) : wanted, begins);
   }
   const least = Math.min(request.leastTokens ?? LEAST_CONTEXT, wanted);
@@ -109,8 +113,7 @@ class StagePlanner {
   ) {
     this.cards = cards.map((card) => ({ ...card, sizes: rememberSizes(card.sizes) }));
     this.whole = this.cards[0].sizes;
-    this.weightBytes = program.weights
-      .reduce((sum, { desc }) => sum + this.whole.tensorBytes(desc), 0);
+    this.weightBytes = weightBytesOf(this.whole, program.weights);
     this.points = layerCutsOf(program);
     this.pieces = new PieceSizes(program, this.points, request.kvType);
     const pieces = this.pieces.count;
@@ -151,9 +154,7 @@ class StagePlanner {
       "slotBytes",
       (left, bytes) => keptSlots(left, bytes, this.request.maxRunning),
     );
-    const slots = least.slots === 0
-      ? 0
-      : Math.max(least.slots, Math.min(least.slots + kept, this.request.slots ?? Infinity));
+    const slots = least.slots === 0 ? 0 : grownSlots(least, kept, this.request);
     const withSlots = this.wholePlan(tokens, least.kvBlocks, slots);
     const more = this.leastOf(
       withSlots,
@@ -161,15 +162,8 @@ class StagePlanner {
       "kvBlockBytes",
       (left, bytes) => Math.floor(left / bytes),
     );
-    // KV blocks that hold nothing: enough for each sequence to have a whole step to itself.
-    const room = more === Infinity
-      ? (this.request.maxRunning + 1) * least.kvBlocks
-      : least.kvBlocks + more;
-    const useful = this.request.device === "gpu" || more === Infinity
-      ? Infinity
-      : usefulKvBlocks(least, this.request.maxRunning);
-    const most = Math.max(least.kvBlocks, this.request.kvBlocks ?? MOST_KV_BLOCKS);
-    const kvBlocks = Math.min(room, useful, most);
+    const useful = () => usefulKvBlocks(least, this.request.maxRunning);
+    const kvBlocks = grownKvBlocks(least, more, useful, this.request);
     const grown = this.wholePlan(tokens, kvBlocks, slots);
     const chosen = this.fits(grown, begins) ? grown : least;
     const { contextLength } = this.shape;
@@ -191,28 +185,21 @@ class StagePlanner {
     const idle = left === 0
       ? [`each card has to have a layer: leave out those that have room for none`]
       : [`${left} find no room`];
-    const fewer = largestBelow(
+    const fewer = bisect(
+      0,
       this.request.maxRunning,
       (maxRunning) =>
         planCuts(this.cutRequest(this.wholePlan(wanted, undefined, undefined, maxRunning))) !==
           undefined,
     );
-    const advice = [
-      ...(possible > 0 ? [`a context of ${possible} tokens would fit (--ctx ${possible})`] : []),
-      ...(fewer > 0 ? [`with ${fewer} sequences at once it would fit (--parallel ${fewer})`] : []),
-    ];
+    const advice = adviceOf(possible, fewer);
     if (advice.length === 0 && left > 0) {
       advice.push("another card, or a smaller quantisation of the model, is needed");
     }
-    const states = needed.slots === 0
-      ? ""
-      : `states ${gib(needed.stateBytes)} (of ${this.request.maxRunning} sequences at once), `;
     return new M40Error(
       "out_of_memory",
-      `the model needs ${gib(needed.totalBytes)} with a context of ${wanted} tokens: weights ` +
-        `${gib(needed.weightBytes)}, KV cache ${gib(needed.cacheBytes)}, ${states}activations ` +
-        `${gib(needed.programBytes)} on each card; of its ${request.pieces} layers: ` +
-        `${rooms.join(", ")}; ${[...idle, ...advice].join("; ")}`,
+      `${describeNeed(needed, this.request.maxRunning)} on each card; of its ${request.pieces} ` +
+        `layers: ${rooms.join(", ")}; ${[...idle, ...advice].join("; ")}`,
     );
   }
 
@@ -297,19 +284,8 @@ class StagePlanner {
     mostContextTokens: number,
   ): StagedMemoryPlan {
     const stages = this.stagesOf(whole, begins);
-    const sum = (value: (plan: StagePlan) => number) =>
-      stages.reduce((total, { plan }) => total + value(plan), 0);
-    return {
-      ...whole,
-      mostContextTokens,
-      weightBytes: sum(({ weightBytes }) => weightBytes),
-      programBytes: sum(({ programBytes }) => programBytes),
-      cacheBytes: sum(({ cacheBytes }) => cacheBytes),
-      stateBytes: sum(({ stateBytes }) => stateBytes),
-      totalBytes: sum(({ totalBytes }) => totalBytes),
-      leftBytes: stages.reduce((total, { leftBytes }) => total + leftBytes, 0),
-      stages,
-    };
+    const taken = sumOf(stages.map(({ plan, leftBytes }) => ({ ...plan, leftBytes })));
+    return { ...whole, mostContextTokens, ...taken, stages };
   }
 }
 

@@ -1,7 +1,7 @@
 import type { CacheDesc, DeviceKind } from "../device/mod.ts";
 import { tensorTypeByName } from "../gguf/mod.ts";
 import type { Program } from "../program/mod.ts";
-import type { Sizes } from "./remembered_sizes.ts";
+import { type Sizes, weightBytesOf } from "./remembered_sizes.ts";
 
 /** Sequences that run at the same time, where nothing is said. */
 export const DEFAULT_PARALLEL = { gpu: 32, cpu: 4 };
@@ -40,7 +40,7 @@ export function usualParallel(
 ): number {
   const usual = DEFAULT_PARALLEL[device];
   if (states.length === 0) return usual;
-  const weightBytes = weights.reduce((sum, { desc }) => sum + context.tensorBytes(desc), 0);
+  const weightBytes = weightBytesOf(context, weights);
   const { slotBytes } = context.cacheBytes(withoutLayers({ states, slots: 1 }));
   const slots = Math.floor(RUNNING_SHARE * Math.max(0, freeBytes - weightBytes) / slotBytes);
   return Math.min(usual, Math.max(1, slots - 1));

@@ -1,8 +1,8 @@
 import type { EngineOptions } from "../engine_options.ts";
 import { chooseExchange, type ChosenExchange } from "./exchange_choice.ts";
 import { measureBandwidth } from "../device/mod.ts";
-import { cacheTokens, type PlanRequest } from "../memory/mod.ts";
-import { type ModelShape, wantedContext } from "../models/mod.ts";
+import { cacheTokens, type PlanRequest, wantedTokens } from "../memory/mod.ts";
+import type { ModelShape } from "../models/mod.ts";
 import { type Program, type SplitRows, splitRows } from "../program/mod.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
 import { canBeTimed, type OpenedCard } from "./opened_card.ts";
@@ -74,12 +74,11 @@ export async function planRows(
 function hasRoom(
   { plan }: RowSplitMemoryPlan,
   shape: ModelShape,
-  { contextTokens, usualTokens, maxRunning }: Omit<PlanRequest, "freeBytes" | "lanes">,
+  request: Omit<PlanRequest, "freeBytes" | "lanes">,
 ): boolean {
-  const usual = usualTokens && Math.min(usualTokens, shape.contextLength);
-  const wanted = wantedContext(shape, contextTokens ?? usual);
+  const wanted = wantedTokens(shape, request);
   if (plan.contextTokens < wanted) return false;
-  const sequences = Math.min(LEAST_SEQUENCES, maxRunning);
+  const sequences = Math.min(LEAST_SEQUENCES, request.maxRunning);
   return plan.cache.n_layers === 0 || cacheTokens(plan) >= sequences * wanted;
 }
 

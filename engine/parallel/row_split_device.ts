@@ -2,12 +2,10 @@ import type { Cache, DeviceRun, StepResult, StepSequence } from "../device/mod.t
 import type { SchedulerDevice } from "../scheduler/mod.ts";
 import type { ExchangeMemory } from "./exchange_memory.ts";
 import { Lockstep, type LockstepCard } from "./lockstep.ts";
-import { KvBlockParts } from "./kv_block_parts.ts";
+import { type Bytes, type Indices, KvBlockParts, type Move } from "./kv_block_parts.ts";
 import type { ProfiledDevice } from "./scheduled_device.ts";
 
 type RunArguments = Parameters<NonNullable<SchedulerDevice["run"]>>;
-type Indices = Uint32Array<ArrayBuffer>;
-type Bytes = Uint8Array<ArrayBuffer>;
 
 /** A card with some rows of a program's products, and with its part of what sequences keep. */
 export interface RowCard extends LockstepCard {
@@ -94,54 +92,34 @@ export class RowSplitDevice implements ProfiledDevice {
   }
 
   saveKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
-    return this.move(
-      this.kvBlockParts,
-      kvBlocks,
-      memory,
-      (cache, one, part) => cache.saveKvBlocks(one, part),
-    );
+    return this.move("saveKvBlocks", this.kvBlockParts, kvBlocks, memory);
   }
 
   restoreKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
-    return this.move(
-      this.kvBlockParts,
-      kvBlocks,
-      memory,
-      (cache, one, part) => cache.restoreKvBlocks(one, part),
-    );
+    return this.move("restoreKvBlocks", this.kvBlockParts, kvBlocks, memory);
   }
 
   saveSlots(slots: Indices, memory: Bytes): Promise<void> {
-    return this.move(
-      this.slotParts,
-      slots,
-      memory,
-      (cache, one, part) => cache.saveSlots(one, part),
-    );
+    return this.move("saveSlots", this.slotParts, slots, memory);
   }
 
   restoreSlots(slots: Indices, memory: Bytes): Promise<void> {
-    return this.move(
-      this.slotParts,
-      slots,
-      memory,
-      (cache, one, part) => cache.restoreSlots(one, part),
-    );
+    return this.move("restoreSlots", this.slotParts, slots, memory);
   }
 
   /** Moves each KV block or slot between each card and its part of the host's memory. */
   private async move(
+    move: Move,
     parts: KvBlockParts,
     which: Indices,
     memory: Bytes,
-    copy: (cache: Cache, one: Indices, part: Bytes) => Promise<void>,
   ): Promise<void> {
     parts.check(which.length, memory);
     await this.together.onAll(async (card) => {
       const number = this.cards.indexOf(card);
       const copies = Array.from(
         which,
-        (one, i) => copy(card.cache, Uint32Array.of(one), parts.of(number, i, memory)),
+        (one, i) => card.cache[move](Uint32Array.of(one), parts.of(number, i, memory)),
       );
       // Memory is free again when all have been made, whether or not one fails.
       await Promise.allSettled(copies);

@@ -1,5 +1,5 @@
 import type { Context } from "../device/mod.ts";
-import { type MemoryPlan, planMemory, type PlanRequest } from "../memory/mod.ts";
+import { type MemoryPlan, planMemory, type PlanRequest, sumOf } from "../memory/mod.ts";
 import type { ModelShape } from "../models/mod.ts";
 import type { Program } from "../program/mod.ts";
 import { asM40Error, M40Error } from "../errors.ts";
@@ -54,18 +54,11 @@ export function planRowSplit(
   if (!plans.every((plan) => plan.kvBlocks === first.kvBlocks && plan.slots === first.slots)) {
     throw new M40Error("internal", "cards with rows of one model have other KV blocks or slots");
   }
-  const sum = (value: (plan: MemoryPlan) => number) =>
-    plans.reduce((total, plan) => total + value(plan), 0);
   return {
     plan: {
       ...first,
       mostContextTokens: least(plans, (plan) => plan.mostContextTokens),
-      weightBytes: sum((plan) => plan.weightBytes),
-      programBytes: sum((plan) => plan.programBytes),
-      cacheBytes: sum((plan) => plan.cacheBytes),
-      stateBytes: sum((plan) => plan.stateBytes),
-      totalBytes: sum((plan) => plan.totalBytes),
-      leftBytes: sum((plan) => plan.leftBytes),
+      ...sumOf(plans),
     },
     cards: plans,
   };

@@ -1,9 +1,7 @@
 import type { Cache, DeviceProgram, StepResult, StepSequence } from "../device/mod.ts";
 import type { Lane, SchedulerDevice, StepPlace } from "../scheduler/mod.ts";
+import type { Bytes, Indices } from "./kv_block_parts.ts";
 import type { StepRows } from "./step_rows.ts";
-
-type Indices = Uint32Array<ArrayBuffer>;
-type Bytes = Uint8Array<ArrayBuffer>;
 
 /** A device that can be asked where a step's time goes, too. */
 export type ProfiledDevice = SchedulerDevice & Pick<DeviceProgram, "profile">;

@@ -1,11 +1,8 @@
 import type { Cache, DeviceProgram, PartRows, StepResult, StepSequence } from "../device/mod.ts";
 import type { ProgramPart } from "../program/mod.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
-import { KvBlockParts } from "./kv_block_parts.ts";
+import { type Bytes, type Indices, KvBlockParts, type Move } from "./kv_block_parts.ts";
 import type { ProfiledDevice } from "./scheduled_device.ts";
-
-type Indices = Uint32Array<ArrayBuffer>;
-type Bytes = Uint8Array<ArrayBuffer>;
 
 /** A card with a part of a program, and with what that keeps of sequences. */
 export interface Stage {
@@ -65,50 +62,30 @@ export class StagedDevice implements ProfiledDevice {
   }
 
   saveKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
-    return this.move(
-      "kvBlockBytes",
-      kvBlocks,
-      memory,
-      (cache, one, part) => cache.saveKvBlocks(one, part),
-    );
+    return this.move("saveKvBlocks", "kvBlockBytes", kvBlocks, memory);
   }
 
   restoreKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
-    return this.move(
-      "kvBlockBytes",
-      kvBlocks,
-      memory,
-      (cache, one, part) => cache.restoreKvBlocks(one, part),
-    );
+    return this.move("restoreKvBlocks", "kvBlockBytes", kvBlocks, memory);
   }
 
   saveSlots(slots: Indices, memory: Bytes): Promise<void> {
-    return this.move("slotBytes", slots, memory, (cache, one, part) => cache.saveSlots(one, part));
+    return this.move("saveSlots", "slotBytes", slots, memory);
   }
 
   restoreSlots(slots: Indices, memory: Bytes): Promise<void> {
-    return this.move(
-      "slotBytes",
-      slots,
-      memory,
-      (cache, one, part) => cache.restoreSlots(one, part),
-    );
+    return this.move("restoreSlots", "slotBytes", slots, memory);
   }
 
   /** Moves each KV block or slot between each stage and its part of the host's memory. */
-  private async move(
-    kept: Kept,
-    which: Indices,
-    memory: Bytes,
-    copy: (cache: Cache, one: Indices, part: Bytes) => Promise<void>,
-  ): Promise<void> {
+  private async move(move: Move, kept: Kept, which: Indices, memory: Bytes): Promise<void> {
     const parts = new KvBlockParts(this.stages.map((stage) => stage[kept]));
     parts.check(which.length, memory);
     await this.onAll(kept, (stage) => {
       const card = this.stages.indexOf(stage);
       return Array.from(
         which,
-        (one, i) => copy(stage.cache, Uint32Array.of(one), parts.of(card, i, memory)),
+        (one, i) => stage.cache[move](Uint32Array.of(one), parts.of(card, i, memory)),
       );
     });
   }
