@@ -1,7 +1,6 @@
 import { M40Error } from "../errors.ts";
 import { asBytes } from "./bytes.ts";
 import {
-  type BufferDesc,
   type CacheDesc,
   encodeCacheDesc,
   encodeTensorDesc,
@@ -76,59 +75,46 @@ export class Context {
 
   /** Bytes that a tensor takes in an arena. */
   tensorBytes(desc: TensorDesc): number {
-    const bytes = new BigUint64Array(1);
-    call((error) =>
-      this.symbols.m40_tensor_bytes(
-        this.handle,
-        encodeTensorDesc(desc),
-        asBytes(bytes),
-        error,
-      )
+    const { symbols, handle } = this;
+    const encoded = encodeTensorDesc(desc);
+    const [bytes] = sizesOf(
+      1,
+      ([out], error) => symbols.m40_tensor_bytes(handle, encoded, out, error),
     );
-    return Number(bytes[0]);
+    return bytes;
   }
 
   /** Bytes that a cache takes in an arena, and those of one KV block and of one slot in host memory. */
   cacheBytes(desc: CacheDesc): { bytes: number; kvBlockBytes: number; slotBytes: number } {
-    const bytes = new BigUint64Array(1);
-    const kvBlockBytes = new BigUint64Array(1);
-    const slotBytes = new BigUint64Array(1);
-    call((error) =>
-      this.symbols.m40_cache_bytes(
-        this.handle,
-        encodeCacheDesc(desc),
-        asBytes(bytes),
-        asBytes(kvBlockBytes),
-        asBytes(slotBytes),
-        error,
-      )
+    const { symbols, handle } = this;
+    const encoded = encodeCacheDesc(desc);
+    const [bytes, kvBlockBytes, slotBytes] = sizesOf(
+      3,
+      ([all, kvBlock, slot], error) =>
+        symbols.m40_cache_bytes(handle, encoded, all, kvBlock, slot, error),
     );
-    return {
-      bytes: Number(bytes[0]),
-      kvBlockBytes: Number(kvBlockBytes[0]),
-      slotBytes: Number(slotBytes[0]),
-    };
+    return { bytes, kvBlockBytes, slotBytes };
   }
 
   /**
    * Bytes that a program takes in an arena; it ignores tensor indices. `cache` as {@link Arena.createProgram} has it.
    */
   programBytes(records: Records, cache?: CacheDesc): number {
-    const bytes = new BigUint64Array(1);
-    call((error) =>
-      this.symbols.m40_program_bytes(
-        this.handle,
-        LIMITS.encode(records.limits),
-        cache === undefined ? null : encodeCacheDesc(cache),
-        encodeBuffers(records.buffers),
-        records.buffers.length,
-        records.ops,
-        records.ops.length / OP.bytes,
-        asBytes(bytes),
-        error,
-      )
+    const encodedCache = cache === undefined ? null : encodeCacheDesc(cache);
+    const encoded = encodeRecords(records);
+    const [bytes] = sizesOf(
+      1,
+      ([out], error) =>
+        this.symbols.m40_program_bytes(
+          this.handle,
+          encoded[0],
+          encodedCache,
+          ...encoded[1],
+          out,
+          error,
+        ),
     );
-    return Number(bytes[0]);
+    return bytes;
   }
 
   /**
@@ -168,17 +154,11 @@ export class Context {
 
   /** The values of rows of a tensor as floats, [rows, columns] in one array. */
   readTensor(tensor: number, firstRow: number, rows: number, columns: number): Float32Array {
+    const { symbols, handle } = this;
     const values = new Float32Array(rows * columns);
+    const [first, count, size] = [firstRow, rows, values.length].map(BigInt);
     call((error) =>
-      this.symbols.m40_tensor_read(
-        this.handle,
-        tensor,
-        BigInt(firstRow),
-        BigInt(rows),
-        asBytes(values),
-        BigInt(values.length),
-        error,
-      )
+      symbols.m40_tensor_read(handle, tensor, first, count, asBytes(values), size, error)
     );
     return values;
   }
@@ -224,70 +204,46 @@ export class Arena {
    * @returns The tensor's index.
    */
   async uploadFile(desc: TensorDesc, path: string, offset: number): Promise<number> {
+    const { symbols, handle } = this;
     const tensor = new Uint32Array(1);
     const encoded = encodeTensorDesc(desc);
     const cPath = new TextEncoder().encode(path + "\0");
-    const index = asBytes(tensor);
+    const [index, first] = [asBytes(tensor), BigInt(offset)];
     await callAsync(
-      (error) =>
-        this.symbols.m40_tensor_from_file(
-          this.handle,
-          encoded,
-          cPath,
-          BigInt(offset),
-          index,
-          error,
-        ),
-      encoded,
-      cPath,
-      index,
+      (error) => symbols.m40_tensor_from_file(handle, encoded, cPath, first, index, error),
+      ...[encoded, cPath, index],
     );
     return tensor[0];
   }
 
   /** Uploads a tensor from memory, in the blocks of its type; returns its index. */
   upload(desc: TensorDesc, data: Uint8Array<ArrayBuffer>): number {
+    const { symbols, handle } = this;
     const tensor = new Uint32Array(1);
-    call((error) =>
-      this.symbols.m40_tensor_from_memory(
-        this.handle,
-        encodeTensorDesc(desc),
-        data,
-        BigInt(data.byteLength),
-        asBytes(tensor),
-        error,
-      )
-    );
+    const [encoded, size, index] = [
+      encodeTensorDesc(desc),
+      BigInt(data.byteLength),
+      asBytes(tensor),
+    ];
+    call((error) => symbols.m40_tensor_from_memory(handle, encoded, data, size, index, error));
     return tensor[0];
   }
 
   /** Places a KV cache, and the slots of states. */
   createCache(desc: CacheDesc): Cache {
+    const encoded = encodeCacheDesc(desc);
     const handle = created((out, error) =>
-      this.symbols.m40_cache_create(
-        this.handle,
-        encodeCacheDesc(desc),
-        out,
-        error,
-      )
+      this.symbols.m40_cache_create(this.handle, encoded, out, error)
     );
     return new Cache(this.symbols, this.context.queue, handle, desc);
   }
 
   /** Checks a program's records and places its memory. `cache` may be absent where no operation uses it. */
   createProgram(records: Records, cache?: Cache): DeviceProgram {
+    const ofCache = cache?.handle ?? null;
+    const encoded = encodeRecords(records);
     const handle = created((out, error) =>
-      this.symbols.m40_program_create(
-        this.handle,
-        LIMITS.encode(records.limits),
-        cache?.handle ?? null,
-        encodeBuffers(records.buffers),
-        records.buffers.length,
-        records.ops,
-        records.ops.length / OP.bytes,
-        out,
-        error,
-      )
+      this.symbols.m40_program_create(this.handle, encoded[0], ofCache, ...encoded[1], out, error)
     );
     // Steps of the lane of prompts are queued by themselves, concurrently with all other calls.
     const { queue, hasOwnProcess } = this.context;
@@ -369,11 +325,23 @@ export class Cache {
   }
 }
 
-function encodeBuffers(buffers: readonly BufferDesc[]): Uint8Array<ArrayBuffer> {
+/** A program's limits, and its buffers and operations with their numbers, as functions take them. */
+function encodeRecords({ limits, buffers, ops }: Records) {
   const bytes = new Uint8Array(Math.max(1, buffers.length) * BUFFER_DESC.bytes);
   const view = new DataView(bytes.buffer);
   buffers.forEach((buffer, i) => BUFFER_DESC.write(view, i * BUFFER_DESC.bytes, buffer));
-  return bytes;
+  const parts = [bytes, buffers.length, ops, ops.length / OP.bytes] as const;
+  return [LIMITS.encode(limits), parts] as const;
+}
+
+/** Calls a function that leaves so many sizes, each in memory of its own. */
+function sizesOf(
+  count: number,
+  ask: (out: Uint8Array<ArrayBuffer>[], error: Uint8Array<ArrayBuffer>) => number,
+): number[] {
+  const sizes = new BigUint64Array(count);
+  call((error) => ask(Array.from(sizes, (_, i) => asBytes(sizes.subarray(i, i + 1))), error));
+  return Array.from(sizes, Number);
 }
 
 /** Calls a create function and reads the pointer that it left. */

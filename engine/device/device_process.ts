@@ -133,14 +133,8 @@ export class DeviceProcess {
         this.inUse.add(held);
         try {
           const error = given[count] as Uint8Array<ArrayBuffer>;
-          return await symbols.m40_channel_call_async(
-            this.open(),
-            index,
-            message,
-            count,
-            null,
-            error,
-          );
+          const channel = this.open();
+          return await symbols.m40_channel_call_async(channel, index, message, count, null, error);
         } finally {
           this.inUse.delete(held);
         }
@@ -149,15 +143,9 @@ export class DeviceProcess {
     const spare = new Uint8Array(ERROR.bytes);
     return (...given: Given[]) => {
       const error = fails ? given[count] as Uint8Array<ArrayBuffer> : spare;
-      const message = encode(given, count);
-      const status = symbols.m40_channel_call(
-        this.open(),
-        index,
-        message,
-        count,
-        asBytes(value),
-        error,
-      );
+      const [channel, message] = [this.open(), encode(given, count)];
+      const out = asBytes(value);
+      const status = symbols.m40_channel_call(channel, index, message, count, out, error);
       return fails ? status : definition.result === "void" ? undefined : value[0];
     };
   }

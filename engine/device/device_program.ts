@@ -195,29 +195,15 @@ export class DeviceProgram {
   /** Writes the first bytes of a buffer. */
   writeBuffer(buffer: number, data: ArrayBufferView<ArrayBuffer>): void {
     const bytes = asBytes(data);
-    call((error) =>
-      this.symbols.m40_buffer_write(
-        this.handle,
-        buffer,
-        bytes,
-        BigInt(bytes.byteLength),
-        error,
-      )
-    );
+    const size = BigInt(bytes.byteLength);
+    call((error) => this.symbols.m40_buffer_write(this.handle, buffer, bytes, size, error));
   }
 
   /** Reads the first bytes of a buffer into `data`, and returns it. */
   readBuffer<T extends ArrayBufferView<ArrayBuffer>>(buffer: number, data: T): T {
     const bytes = asBytes(data);
-    call((error) =>
-      this.symbols.m40_buffer_read(
-        this.handle,
-        buffer,
-        bytes,
-        BigInt(bytes.byteLength),
-        error,
-      )
-    );
+    const size = BigInt(bytes.byteLength);
+    call((error) => this.symbols.m40_buffer_read(this.handle, buffer, bytes, size, error));
     return data;
   }
 
@@ -262,21 +248,12 @@ export class DeviceProgram {
 
   private async runProfile(sequences: readonly StepSequence[]): Promise<Float32Array> {
     this.block.write(sequences);
-    const { bytes, length } = this.block;
+    const { symbols, handle, block: { bytes, length } } = this;
     const times = new Float32Array(this.records.ops.length / OP.bytes);
-    const into = asBytes(times);
+    const [size, into] = [BigInt(length), asBytes(times)];
     await callAsync(
-      (error) =>
-        this.symbols.m40_step_profile(
-          this.handle,
-          bytes,
-          BigInt(length),
-          into,
-          times.length,
-          error,
-        ),
-      bytes,
-      into,
+      (error) => symbols.m40_step_profile(handle, bytes, size, into, times.length, error),
+      ...[bytes, into],
     );
     return times;
   }
@@ -308,26 +285,16 @@ export class DeviceProgram {
 
   /** Runs the block's step, whatever its outputs are. */
   private async runWhole(wanted: readonly WantedOutput[]): Promise<void> {
-    const { symbols } = this;
-    const { bytes, length } = this.block;
+    const { symbols, handle, block: { bytes, length } } = this;
     const nValues = wanted.reduce((sum, output) => sum + this.valuesOf(output), 0);
     if (nValues > this.values.length) this.values = new Float32Array(nValues);
-    const results = this.sampleOp ? this.results : null;
-    const values = asBytes(this.values);
+    const [results, count] = this.sampleOp ? [this.results, wanted.length] : [null, 0];
+    const [size, valuesSize] = [BigInt(length), BigInt(nValues)];
+    const memory = asBytes(this.values);
+    const values = nValues > 0 ? memory : null;
     await callAsync(
-      (error) =>
-        symbols.m40_step(
-          this.handle,
-          bytes,
-          BigInt(length),
-          results,
-          results ? wanted.length : 0,
-          nValues > 0 ? values : null,
-          BigInt(nValues),
-          error,
-        ),
-      bytes,
-      values,
+      (error) => symbols.m40_step(handle, bytes, size, results, count, values, valuesSize, error),
+      ...[bytes, memory],
     );
   }
 

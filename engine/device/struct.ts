@@ -5,12 +5,18 @@
  * @module
  */
 
-type Scalar = "u32" | "i32" | "f32" | "u64";
+type Scalar = keyof typeof SCALARS;
 
 /** A scalar, an array of scalars, or a zero-terminated UTF-8 text of at most that many bytes. */
 export type FieldType = Scalar | readonly [Scalar, number] | readonly ["text", number];
 
-const SCALAR_BYTES: Record<Scalar, number> = { u32: 4, i32: 4, f32: 4, u64: 8 };
+/** Bytes of each, and how a view has it. */
+const SCALARS = {
+  u32: { bytes: 4, get: "getUint32", set: "setUint32" },
+  i32: { bytes: 4, get: "getInt32", set: "setInt32" },
+  f32: { bytes: 4, get: "getFloat32", set: "setFloat32" },
+  u64: { bytes: 8 },
+} as const;
 
 type FieldValue<T extends FieldType> = T extends "u64" ? bigint
   : T extends Scalar ? number
@@ -51,7 +57,7 @@ export class Struct<F extends Record<string, FieldType>> {
     const words: Record<string, number> = {};
     for (const [field, type] of Object.entries(types)) {
       const [element, count] = typeof type === "string" ? [type, 1] : type;
-      const elementBytes = element === "text" ? 1 : SCALAR_BYTES[element];
+      const elementBytes = element === "text" ? 1 : SCALARS[element].bytes;
       offset = Math.ceil(offset / elementBytes) * elementBytes;
       fields[field] = { type, offset, bytes: elementBytes * count };
       words[field] = offset / 4;
@@ -111,20 +117,14 @@ function writeField(
   if (values.length > count) {
     throw new RangeError(`got ${values.length} values, wanted at most ${count}`);
   }
-  values.forEach((item, i) => writeScalar(view, offset + i * SCALAR_BYTES[element], element, item));
+  values.forEach((item, i) =>
+    writeScalar(view, offset + i * SCALARS[element].bytes, element, item)
+  );
 }
 
 function writeScalar(view: DataView, offset: number, type: Scalar, value: number | bigint): void {
-  switch (type) {
-    case "u32":
-      return view.setUint32(offset, value as number, true);
-    case "i32":
-      return view.setInt32(offset, value as number, true);
-    case "f32":
-      return view.setFloat32(offset, value as number, true);
-    case "u64":
-      return view.setBigUint64(offset, BigInt(value), true);
-  }
+  if (type === "u64") view.setBigUint64(offset, BigInt(value), true);
+  else view[SCALARS[type].set](offset, value as number, true);
 }
 
 function readField(view: DataView, offset: number, type: FieldType): FieldValue<FieldType> {
@@ -137,19 +137,10 @@ function readField(view: DataView, offset: number, type: FieldType): FieldValue<
   }
   return Array.from(
     { length: count },
-    (_, i) => Number(readScalar(view, offset + i * SCALAR_BYTES[element], element)),
+    (_, i) => Number(readScalar(view, offset + i * SCALARS[element].bytes, element)),
   );
 }
 
 function readScalar(view: DataView, offset: number, type: Scalar): number | bigint {
-  switch (type) {
-    case "u32":
-      return view.getUint32(offset, true);
-    case "i32":
-      return view.getInt32(offset, true);
-    case "f32":
-      return view.getFloat32(offset, true);
-    case "u64":
-      return view.getBigUint64(offset, true);
-  }
+  return type === "u64" ? view.getBigUint64(offset, true) : view[SCALARS[type].get](offset, true);
 }

@@ -148,16 +148,8 @@ async function withExchanges<T>(
 }
 
 function records(rows: number, columns: number) {
-  const counts = {
-    ...{
-      n_tokens: rows,
-      n_sequences: 1,
-      n_outputs: 1,
-      n_sequence_kv_blocks: 1,
-      n_vocab: 2,
-      lane: 0,
-    },
-  };
+  const ones = { n_sequences: 1, n_outputs: 1, n_sequence_kv_blocks: 1 };
+  const counts = { n_tokens: rows, ...ones, n_vocab: 2, lane: 0 };
   return {
     limits: { ...counts, step_bytes: BigInt(stepBytes(counts, 1, 0, false)) },
     buffers: [{ rows: Rows.tokens, rows_factor: 1, columns, element: 0 }],

@@ -44,21 +44,16 @@ export function diskOf(
 ): DiskKvBlocksStatus | undefined {
   const all = [...stores].map((store) => store.status());
   if (all.length === 0) return undefined;
-  const sum = (key: Exclude<keyof KvBlockStoreStatus, "reads" | "writes">) =>
-    all.reduce((sum, one) => sum + one[key], 0);
+  const counts = Object.entries(all[0]).filter(([, value]) => typeof value === "number");
+  const sums = counts.map(([key]) => [
+    key,
+    all.reduce((sum, one) => sum + (one[key as keyof KvBlockStoreStatus] as number), 0),
+  ]);
   return {
-    kvBlocks: sum("kvBlocks"),
+    ...Object.fromEntries(sums) as KvBlockStoreStatus,
     // All of them see the same folder, each as it was when it looked last.
     bytes: Math.max(...all.map(({ bytes }) => bytes)),
     limitBytes: all[0].limitBytes,
-    readKvBlocks: sum("readKvBlocks"),
-    readBytes: sum("readBytes"),
-    readFailures: sum("readFailures"),
-    damagedKvBlocks: sum("damagedKvBlocks"),
-    writtenKvBlocks: sum("writtenKvBlocks"),
-    writtenBytes: sum("writtenBytes"),
-    writeFailures: sum("writeFailures"),
-    removedKvBlocks: sum("removedKvBlocks"),
     missedKvBlocks,
     reads: all.every(({ reads }) => reads),
     writes: all.every(({ writes }) => writes),
