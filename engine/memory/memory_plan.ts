@@ -14,6 +14,7 @@ import { type KvBlockGroup, KvBlockLayout } from "../scheduler/mod.ts";
 import { M40Error } from "../errors.ts";
 import { bisect } from "./bisect.ts";
 import { type Sizes, weightBytesOf } from "./remembered_sizes.ts";
+import { adviceOf, describeNeed, describeSmaller, gib } from "./shortage.ts";
 import { keptSlots, leastSlots, stateBytes } from "./state_plan.ts";
 import { usualShare } from "./usual_context.ts";
 
@@ -110,18 +111,16 @@ export function hasLanes(backend: string, maxRunning: number, prefillShare: numb
 
 /** @throws {M40Error} "invalid_request" for a context that the model was not trained for, or that is none. */
 export function checkContext(asked: number | undefined, { contextLength }: ModelShape): void {
-  if (asked !== undefined && (!Number.isInteger(asked) || asked < 1)) {
-    throw new M40Error(
-      "invalid_request",
-      `a context of ${asked} tokens was asked for; wanted an integer from 1 to ${contextLength}`,
-    );
-  }
-  if (asked !== undefined && asked > contextLength) {
-    throw new M40Error(
-      "invalid_request",
-      `a context of ${asked} tokens was asked for; the model was trained for ${contextLength}`,
-    );
-  }
+  if (asked === undefined) return;
+  const isCount = Number.isInteger(asked) && asked >= 1;
+  if (isCount && asked <= contextLength) return;
+  const wanted = isCount
+    ? `the model was trained for ${contextLength}`
+    : `wanted an integer from 1 to ${contextLength}`;
+  throw new M40Error(
+    "invalid_request",
+    `a context of ${asked} tokens was asked for; ${wanted}`,
+  );
 }
 
 /**
@@ -167,7 +166,7 @@ export function planMemory(
     const least = planFor(tokens);
     const { kvBlockBytes, slotBytes } = context.cacheBytes(least.cache);
     const kept = keptSlots(available - least.totalBytes, slotBytes, request.maxRunning);
-    const slots = grownSlots(least, kept, request);
+    const slots = Math.max(least.slots, Math.min(least.slots + kept, request.slots ?? Infinity));
     const { totalBytes } = planFor(tokens, least.kvBlocks, slots);
     const more = kvBlockBytes === 0
       ? Infinity
@@ -220,15 +219,6 @@ export function wantedTokens(
   return wantedContext(shape, contextTokens ?? usual);
 }
 
-/** Slots where there is room for so many kept states beside the least that are needed. */
-export function grownSlots(
-  { slots }: Pick<MemoryPlan, "slots">,
-  kept: number,
-  request: Pick<PlanRequest, "slots">,
-): number {
-  return Math.max(slots, Math.min(slots + kept, request.slots ?? Infinity));
-}
-
 /**
  * KV blocks where there is room for so many more.
  *
@@ -245,62 +235,6 @@ export function grownKvBlocks(
   // Of those that hold nothing enough for each sequence to have a whole step to itself.
   if (more === Infinity) return Math.min((maxRunning + 1) * least.kvBlocks, most);
   return Math.min(least.kvBlocks + more, device === "gpu" ? Infinity : useful(), most);
-}
-
-/** What a model needs, in words. */
-export function describeNeed(
-  needed: Omit<MemoryPlan, "mostContextTokens">,
-  maxRunning: number,
-): string {
-  const states = needed.slots === 0
-    ? ""
-    : `states ${gib(needed.stateBytes)} (of ${maxRunning} sequences at once), `;
-  return `the model needs ${gib(needed.totalBytes)} with a context of ${needed.contextTokens} ` +
-    `tokens: weights ${gib(needed.weightBytes)}, KV cache ${gib(needed.cacheBytes)}, ` +
-    `${states}activations ${gib(needed.programBytes)}`;
-}
-
-/** What would fit: so many tokens of context, and so many sequences; 0: none. */
-export function adviceOf(tokens: number, sequences: number): string[] {
-  return [
-    ...(tokens > 0 ? [`a context of ${tokens} tokens would fit (--ctx ${tokens})`] : []),
-    ...(sequences > 0
-      ? [`with ${sequences} sequences at once it would fit (--parallel ${sequences})`]
-      : []),
-  ];
-}
-
-/** Quantisations of a model, the largest first. */
-const QUANTISATIONS = ["Q8_0", "Q6_K", "Q5_K", "Q4_K", "Q3_K", "Q2_K"];
-
-/**
- * Which quantisation of a model would fit, in words.
- *
- * @param fits Whether a context of so many tokens fits with so many bytes of weights.
- * @param contexts Tokens, the preferred ones first.
- */
-function describeSmaller(
-  context: Context,
-  program: Program,
-  fits: (tokens: number, weightBytes: number) => boolean,
-  contexts: readonly number[],
-): string {
-  for (const tokens of contexts) {
-    for (const name of QUANTISATIONS) {
-      const type = tensorTypeByName(name)!;
-      // No weight becomes larger than it is, and vectors stay what they are.
-      const bytes = program.weights.reduce((sum, { desc }) => {
-        const now = context.tensorBytes(desc);
-        if (desc.rows === 1 || desc.columns % type.blockSize !== 0) return sum + now;
-        return sum + Math.min(now, context.tensorBytes({ ...desc, type: type.id }));
-      }, 0);
-      if (fits(tokens, bytes)) {
-        return `quantised to ${name} (${gib(bytes)} of weights) it would fit, with a context of ` +
-          `${tokens} tokens`;
-      }
-    }
-  }
-  return "no quantisation of it would fit: a smaller model is needed";
 }
 
 /** The largest number from `low` (which fits) to `high` (which does not) that fits, in whole KV blocks. */
@@ -435,8 +369,3 @@ const SUMMED = [
   "totalBytes",
   "leftBytes",
 ] as const;
-
-/** So many bytes, in words. */
-export function gib(bytes: number): string {
-  return `${(bytes / 2 ** 30).toFixed(2)} GiB`;
-}

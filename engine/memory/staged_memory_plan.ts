@@ -2,12 +2,8 @@ import { bisect } from "./bisect.ts";
 import { type CutRequest, type PartSize, piecesThatFit, planCuts } from "./cut_plan.ts";
 import { M40Error } from "../errors.ts";
 import {
-  adviceOf,
   checkContext,
-  describeNeed,
-  gib,
   grownKvBlocks,
-  grownSlots,
   largest,
   LEAST_CONTEXT,
   longest,
@@ -29,6 +25,7 @@ import {
 } from "../program/mod.ts";
 import { rememberSizes, type Sizes, weightBytesOf } from "./remembered_sizes.ts";
 import { PieceSizes } from "./piece_sizes.ts";
+import { adviceOf, describeNeed, gib } from "./shortage.ts";
 import { planStage, type StagePlan } from "./stage_plan.ts";
 import { keptSlots } from "./state_plan.ts";
 import { usualShare } from "./usual_context.ts";
@@ -154,7 +151,9 @@ class StagePlanner {
       "slotBytes",
       (left, bytes) => keptSlots(left, bytes, this.request.maxRunning),
     );
-    const slots = least.slots === 0 ? 0 : grownSlots(least, kept, this.request);
+    const slots = least.slots === 0
+      ? 0
+      : Math.max(least.slots, Math.min(least.slots + kept, this.request.slots ?? Infinity));
     const withSlots = this.wholePlan(tokens, least.kvBlocks, slots);
     const more = this.leastOf(
       withSlots,

@@ -84,7 +84,7 @@ Deno.test("sequences that migrate during a run of a lost device go on when it is
   });
   scheduler.add(migrated);
   await begun.promise;
-  scheduler.lose(new M40Error("device", "its process has ended"));
+  scheduler.fail(new M40Error("device", "its process has ended"));
   assertEquals([migrated.state, stepsUnderWay.at(-1)], ["preempted", 1]);
   over.resolve();
   await scheduler.idle();

@@ -177,11 +177,6 @@ export class Scheduler implements SequenceQueue {
     return delaysOthers ? Math.min(this.chunks.tokens, stepTokens) : stepTokens;
   }
 
-  /** Nothing can be computed any more: the device is lost, though no step has failed. */
-  lose(error: M40Error): void {
-    this.fail(error);
-  }
-
   cancel(sequence: Sequence): void {
     this.outcomes.end(sequence);
     this.runs.endSoon();
@@ -383,8 +378,8 @@ export class Scheduler implements SequenceQueue {
     if (lost.sequences.size > 0 || turns.some(({ sequence }) => !sequence.runs)) this.notice();
   }
 
-  /** Ends all sequences. If the device is lost, later ones fail too. */
-  private fail(error: unknown): void {
+  /** Ends all sequences. If the device is lost, though no step may have failed, later ones fail too. */
+  fail(error: unknown): void {
     const known = asM40Error(error);
     if (isDeviceLoss(known)) this.failure ??= this.lost(known);
     for (const sequence of this.sequences()) {

@@ -181,7 +181,7 @@ export class ReplicaQueue implements SequenceQueue {
   /** Looks for replicas that are lost: a process may end while nothing is asked of it. */
   findLosses(): void {
     for (const { loss, scheduler } of [...this.members]) {
-      if (loss !== undefined) scheduler.lose(loss);
+      if (loss !== undefined) scheduler.fail(loss);
     }
   }
 

@@ -58,6 +58,34 @@ export class KvBlockLayout {
     return sum;
   }
 
+  /** How many KV blocks a sequence of so many tokens needs in addition to the shared ones. */
+  neededBeside(
+    shared: readonly (readonly number[])[],
+    tokens: number,
+    stepTokens: number,
+  ): number {
+    const all = Math.ceil(tokens / this.kvBlockTokens);
+    let sum = 0;
+    for (const [group, kvBlocks] of shared.entries()) {
+      let most = this.mostOfGroup(group, tokens, stepTokens);
+      for (const kvBlock of kvBlocks) if (kvBlock !== NO_KV_BLOCK) most--;
+      sum += Math.min(all - kvBlocks.length, Math.max(0, most));
+    }
+    return sum;
+  }
+
+  /** How many KV blocks a sequence of so many tokens needs in addition to those that the computed ones left it. */
+  neededAfter(computed: number, tokens: number, stepTokens: number): number {
+    const [end, all] = [computed, tokens].map((count) => Math.ceil(count / this.kvBlockTokens));
+    let sum = 0;
+    for (const group of this.groups.keys()) {
+      const held = end - Math.min(this.firstKvBlock(group, computed), end);
+      const most = this.mostOfGroup(group, tokens, stepTokens);
+      sum += Math.min(all - end, Math.max(0, most - held));
+    }
+    return sum;
+  }
+
   /**
    * How many KV blocks of tokens can be taken over, of `count` that are known: of each group there are the KV blocks
    * that the tokens after them need.

@@ -138,21 +138,21 @@ export class Room {
 
   private hasKvBlocks(sequence: Sequence, count: number, shared: readonly number[][]): boolean {
     const { roster: { running, waiting, spare }, kvBlockManager } = this;
-    const own = this.roster.newKvBlocks(shared, sequence.tokens.length);
+    const { layout } = kvBlockManager;
+    const own = layout.neededBeside(shared, sequence.tokens.length, this.stepTokens);
     const free = kvBlockManager.freeKvBlocksExcept(kvBlocksIn(shared));
     if (running.length + waiting.length === 0) return own <= free;
     const others = waiting.reduce((sum, one) => sum + this.kvBlocksOf(one), 0);
-    const followers = (count - 1) * kvBlockManager.layout.groups.length;
+    const followers = (count - 1) * layout.groups.length;
     return own + followers + others + spare <= free;
   }
 
   /** How many KV blocks a waiting sequence takes once it is admitted. */
   private kvBlocksOf({ leader, match, tokens }: Sequence): number {
-    if (leader !== undefined) return this.kvBlockManager.layout.groups.length;
-    const shared = match === undefined
-      ? this.kvBlockManager.layout.groups.map(() => [])
-      : this.kvBlockManager.kvBlocksOf(match);
-    return this.roster.newKvBlocks(shared, tokens.length);
+    const { layout } = this.kvBlockManager;
+    if (leader !== undefined) return layout.groups.length;
+    const shared = this.kvBlockManager.kvBlocksOf(match ?? { prefixes: [], length: 0 });
+    return layout.neededBeside(shared, tokens.length, this.stepTokens);
   }
 
   /** Tokens of one that waits which have to be computed. */

@@ -103,12 +103,14 @@ export class Roster {
    */
   private bringBack(sequence: Sequence): boolean {
     const saved = sequence.saved!;
-    const needed = saved.count + this.kvBlocksAfter(sequence.computed, sequence.tokens.length);
-    if (needed + this.spare > this.kvBlockManager.freeKvBlocks) return false;
+    const { layout, freeKvBlocks } = this.kvBlockManager;
+    const needed = saved.count +
+      layout.neededAfter(sequence.computed, sequence.tokens.length, this.stepTokens);
+    if (needed + this.spare > freeKvBlocks) return false;
     if (this.states?.hasRoom === false) return false;
     this.states?.bringBack(sequence);
     const kvBlocks = this.kvBlockManager.allocate(saved.count)!;
-    sequence.kvBlocks = this.kvBlockManager.layout.tableOf(kvBlocks, sequence.computed);
+    sequence.kvBlocks = layout.tableOf(kvBlocks, sequence.computed);
     if (saved.count > 0) this.moves.restore(sequence, kvBlocks, this.host!.bytesOf(saved));
     this.dropSaved(sequence);
     return true;
@@ -130,12 +132,8 @@ export class Roster {
       : undefined;
     const { kvBlocks, prefixes } = ofLeader ?? this.findPrefix(sequence);
     const shared = kvBlocksIn(kvBlocks);
-    if (
-      this.newKvBlocks(kvBlocks, tokens.length) + this.spare >
-        kvBlockManager.freeKvBlocksExcept(shared)
-    ) {
-      return false;
-    }
+    const needed = kvBlockManager.layout.neededBeside(kvBlocks, tokens.length, this.stepTokens);
+    if (needed + this.spare > kvBlockManager.freeKvBlocksExcept(shared)) return false;
     if (
       ofLeader === undefined && !sequence.computesAll &&
       this.fetches?.awaits(sequence, sequence.match!, this.accepted(sequence))
@@ -157,32 +155,6 @@ export class Roster {
     this.counts.queriedTokens += tokens.length;
     this.counts.cachedTokens += sequence.computed;
     return true;
-  }
-
-  /** How many KV blocks a sequence of so many tokens needs in addition to the shared ones. */
-  newKvBlocks(shared: readonly (readonly number[])[], tokens: number): number {
-    const { layout, kvBlockTokens } = this.kvBlockManager;
-    const all = Math.ceil(tokens / kvBlockTokens);
-    let sum = 0;
-    for (const [group, kvBlocks] of shared.entries()) {
-      let most = layout.mostOfGroup(group, tokens, this.stepTokens);
-      for (const kvBlock of kvBlocks) if (kvBlock !== NO_KV_BLOCK) most--;
-      sum += Math.min(all - kvBlocks.length, Math.max(0, most));
-    }
-    return sum;
-  }
-
-  /** How many KV blocks a sequence of so many tokens needs in addition to those that the computed ones left it. */
-  private kvBlocksAfter(computed: number, tokens: number): number {
-    const { layout, kvBlockTokens } = this.kvBlockManager;
-    const [end, all] = [Math.ceil(computed / kvBlockTokens), Math.ceil(tokens / kvBlockTokens)];
-    let sum = 0;
-    for (const group of layout.groups.keys()) {
-      const held = end - Math.min(layout.firstKvBlock(group, computed), end);
-      const most = layout.mostOfGroup(group, tokens, this.stepTokens);
-      sum += Math.min(all - end, Math.max(0, most - held));
-    }
-    return sum;
   }
 
   /** Which cached blocks a sequence may share: a new one, any; a preempted one, only those computed like its own. */

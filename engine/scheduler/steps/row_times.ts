@@ -62,7 +62,7 @@ export class RowTimes {
    * then it counts like the nearest smaller one, to try it: so the end of a group is found in a few steps.
    */
   best(least: number, most: number): number {
-    let before = this.nearestBelow(least);
+    let before = this.nearest(least, -1);
     if (before === undefined) return this.measured.size === 0 ? most : least;
     const mayTry = this.tries < FIRST_TRIES + Math.floor(this.step / STEPS_A_TRY);
     const leastMs = before.ms;
@@ -71,7 +71,7 @@ export class RowTimes {
     const mostTime = MOST_SHARE * bestTime;
     let after: Known | undefined;
     for (let rows = least + 1; rows <= most; rows++) {
-      if (after === undefined || after.rows < rows) after = this.nearestAbove(rows);
+      if (after === undefined || after.rows < rows) after = this.nearest(rows, 1);
       if (after?.rows === rows) before = after;
       const isNearer = after !== undefined && after.rows - rows < rows - before.rows;
       const isKnown = before.rows === rows;
@@ -88,16 +88,9 @@ export class RowTimes {
     return best;
   }
 
-  private nearestBelow(most: number): Known | undefined {
-    for (let rows = most; rows > 0; rows--) {
-      const ms = this.fresh(rows)?.ms;
-      if (ms !== undefined) return { rows, ms };
-    }
-    return undefined;
-  }
-
-  private nearestAbove(least: number): Known | undefined {
-    for (let rows = least; rows <= this.mostRows; rows++) {
+  /** The nearest measured number of rows, from one on down to 1 or up to the most there were. */
+  private nearest(rows: number, step: -1 | 1): Known | undefined {
+    for (; rows > 0 && (step < 0 || rows <= this.mostRows); rows += step) {
       const ms = this.fresh(rows)?.ms;
       if (ms !== undefined) return { rows, ms };
     }
