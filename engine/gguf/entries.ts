@@ -1,22 +1,8 @@
 import type { MetadataArray, MetadataEntry } from "./metadata.ts";
 import { StringArray } from "./string_array.ts";
-import type { ValueType } from "./types.ts";
-import { ARRAY_TYPES } from "./values.ts";
+import { ARRAY_TYPES, type ElementType, valueBytes } from "./values.ts";
 
-type ElementType = Exclude<ValueType, "array">;
 type Scalar = number | bigint | boolean | string;
-
-/** The smallest and largest value of each type of integer. */
-const INTEGER_RANGES: Partial<Record<ValueType, [bigint, bigint]>> = {
-  uint8: [0n, 0xffn],
-  int8: [-0x80n, 0x7fn],
-  uint16: [0n, 0xffffn],
-  int16: [-0x8000n, 0x7fffn],
-  uint32: [0n, 0xffffffffn],
-  int32: [-0x80000000n, 0x7fffffffn],
-  uint64: [0n, 2n ** 64n - 1n],
-  int64: [-(2n ** 63n), 2n ** 63n - 1n],
-};
 
 /**
  * A metadata value to write.
@@ -57,14 +43,18 @@ function packArray(element: ElementType, list: (Scalar | Uint8Array)[]): Metadat
 }
 
 function checkScalar(type: ElementType, value: Scalar): void {
-  const range = INTEGER_RANGES[type];
-  const fits = type === "string"
-    ? typeof value === "string"
-    : type === "bool"
-    ? typeof value === "boolean"
-    : range === undefined
-    ? typeof value === "number"
-    : (typeof value === "bigint" || Number.isInteger(value)) &&
-      BigInt(value) >= range[0] && BigInt(value) <= range[1];
-  if (!fits) throw new RangeError(`got ${typeof value} ${value}, wanted a value of type ${type}`);
+  if (!fits(type, value)) {
+    throw new RangeError(`got ${typeof value} ${value}, wanted a value of type ${type}`);
+  }
+}
+
+function fits(type: ElementType, value: Scalar): boolean {
+  if (type === "string") return typeof value === "string";
+  if (type === "bool") return typeof value === "boolean";
+  if (type === "float32" || type === "float64") return typeof value === "number";
+  if (typeof value !== "bigint" && !Number.isInteger(value)) return false;
+  const bits = 8 * valueBytes(type);
+  const whole = BigInt(value);
+  return (type.startsWith("u") ? BigInt.asUintN(bits, whole) : BigInt.asIntN(bits, whole)) ===
+    whole;
 }

@@ -5,6 +5,7 @@ import { arrayEntry, entry } from "./entries.ts";
 import type { Gguf } from "./header.ts";
 import { Metadata, type MetadataEntry, quoteKey } from "./metadata.ts";
 import type { ValueType } from "./types.ts";
+import type { ElementType } from "./values.ts";
 
 /** A type that an override may name, and that of the file's format. */
 const TYPES = {
@@ -19,8 +20,6 @@ const TYPES = {
 
 /** "strings": an array of them; the others are of one, and of an array where the value begins with "[". */
 export type OverrideType = keyof typeof TYPES;
-
-type ElementType = Exclude<ValueType, "array">;
 
 /** A key and the value that it is to have. */
 export interface Override {

@@ -114,18 +114,3 @@ export const VALUE_TYPES = [
 
 /** The name of a metadata value's type. */
 export type ValueType = (typeof VALUE_TYPES)[number];
-
-/** The bytes of a value of each type that has a fixed size. */
-export const VALUE_BYTES: Readonly<Record<Exclude<ValueType, "string" | "array">, number>> = {
-  uint8: 1,
-  int8: 1,
-  uint16: 2,
-  int16: 2,
-  uint32: 4,
-  int32: 4,
-  float32: 4,
-  bool: 1,
-  uint64: 8,
-  int64: 8,
-  float64: 8,
-};

@@ -8,15 +8,15 @@ import {
 } from "./metadata.ts";
 import type { HeaderCursor } from "./source.ts";
 import { StringArray } from "./string_array.ts";
-import { VALUE_BYTES, VALUE_TYPES, type ValueType } from "./types.ts";
+import { VALUE_TYPES, type ValueType } from "./types.ts";
 
-type ElementType = Exclude<ValueType, "array">;
+export type ElementType = Exclude<ValueType, "array">;
 type NumericType = Exclude<ElementType, "string" | "bool">;
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** The typed array for each numeric type; a GGUF file and every host of m40 are little-endian. */
-export const ARRAY_TYPES: Record<NumericType, new (buffer: ArrayBuffer) => NumericArray> = {
+export const ARRAY_TYPES = {
   uint8: Uint8Array,
   int8: Int8Array,
   uint16: Uint16Array,
@@ -27,7 +27,12 @@ export const ARRAY_TYPES: Record<NumericType, new (buffer: ArrayBuffer) => Numer
   uint64: BigUint64Array,
   int64: BigInt64Array,
   float64: Float64Array,
-};
+} as const satisfies Record<NumericType, new (buffer: ArrayBuffer) => NumericArray>;
+
+/** The bytes of a value of a type that has a fixed size. */
+export function valueBytes(type: NumericType | "bool"): number {
+  return type === "bool" ? 1 : ARRAY_TYPES[type].BYTES_PER_ELEMENT;
+}
 
 /** How deep arrays of arrays are read. */
 const MOST_DEPTH = 4;
@@ -56,7 +61,7 @@ function readArrayEntry(
     ? 8
     : element === "array"
     ? MIN_ARRAY_BYTES
-    : VALUE_BYTES[element];
+    : valueBytes(element);
   if (count > cursor.remaining / minBytes) {
     throw cursor.fail(
       `${what} is said to be an array of ${count} ${element}, but only ${cursor.remaining} bytes ` +
@@ -95,7 +100,7 @@ function readScalar(cursor: HeaderCursor, type: ElementType, what: string): Meta
   if (type === "string") {
     return decoder.decode(cursor.take(readLength(cursor, what), what));
   }
-  const bytes = cursor.take(VALUE_BYTES[type], what);
+  const bytes = cursor.take(valueBytes(type), what);
   if (type === "bool") return readBoolean(bytes[0], cursor, what);
   const value = new ARRAY_TYPES[type](bytes.slice().buffer)[0];
   if (typeof value === "number") return value;
@@ -125,7 +130,7 @@ function readArray(
   what: string,
 ): MetadataArray {
   if (element === "string") return readStrings(cursor, count, what);
-  const bytes = cursor.take(count * VALUE_BYTES[element], what);
+  const bytes = cursor.take(count * valueBytes(element), what);
   if (element === "bool") return Array.from(bytes, (byte) => readBoolean(byte, cursor, what));
   return new ARRAY_TYPES[element](bytes.slice().buffer);
 }

@@ -6,8 +6,8 @@ import {
   quoteKey,
 } from "./metadata.ts";
 import { StringArray } from "./string_array.ts";
-import { tensorBytes, type TensorType, VALUE_BYTES, VALUE_TYPES, type ValueType } from "./types.ts";
-import { ARRAY_TYPES } from "./values.ts";
+import { tensorBytes, type TensorType, VALUE_TYPES } from "./types.ts";
+import { ARRAY_TYPES, type ElementType, valueBytes } from "./values.ts";
 
 /** A tensor to write. */
 export interface GgufTensorInput {
@@ -157,9 +157,9 @@ function writeArray(out: ByteWriter, { element, value }: MetadataEntry): void {
   }
 }
 
-function writeScalar(out: ByteWriter, type: Exclude<ValueType, "array">, value: MetadataValue) {
+function writeScalar(out: ByteWriter, type: ElementType, value: MetadataValue) {
   if (type === "string") return out.string(value as string);
-  const bytes = new Uint8Array(VALUE_BYTES[type]);
+  const bytes = new Uint8Array(valueBytes(type));
   if (type === "bool") bytes[0] = value ? 1 : 0;
   else {
     const wide = type === "uint64" || type === "int64";

@@ -31,98 +31,76 @@ function isAll(value: object, wanted: number): boolean {
     (value as unknown as readonly number[]).every((each) => Number(each) === wanted);
 }
 
+/** A key, and when it changes nothing; absent: never. */
+type Key = readonly [key: RegExp, unless?: ChangingKey["unless"]];
+
+/** Keys by what they change. */
+const CHANGING: Readonly<Record<string, readonly Key[]>> = {
+  "how positions are scaled": [
+    [
+      /^rope\.scaling\.(beta_fast|beta_slow|mscale|mscale_all_dim|extrapolation_factor|yarn_log_multiplier|yarn_beta_.*)$/,
+      (value, other) => one(value) || other("rope.scaling.type") !== "yarn",
+    ],
+    // Where positions are scaled otherwise than by YaRN.
+    [/^rope\.scaling\.yarn_ext_factor$/, off],
+  ],
+  "the positions of some layers": [
+    [/^rope\.(global|local|swa)\.|^rope\.freq_base_(global|local)$/],
+    [/^rope\.freq_base_swa$/, same("rope.freq_base")],
+    [/^rope\.dimension_count_swa$/, same("rope.dimension_count")],
+  ],
+  "the positions of all layers": [
+    [/^attention\.(max_alibi_bias|relative_buckets_count)$/, off],
+  ],
+  "which layers know of positions": [[/^attention\.rope_pattern$/]],
+  "how sharp attention is": [
+    [/^rope\.scaling_beta$/, off],
+    [/^attention\.temperature_scale$/, off],
+    [
+      /^attention\.scale$/,
+      (value, other) =>
+        off(value) ||
+        Math.abs(Number(value) - Number(other("attention.key_length")) ** -0.5) < 1e-6,
+    ],
+  ],
+  "what attention gives": [[/^attention\.(output_scale|value_scale)$/, one]],
+  // What Llama 4 has in any case.
+  "how far back attention looks": [[/^attention\.chunk_size$/, (value) => value === 8192]],
+  "the values of attention": [[/^attention\.clamp_kqv$/, off]],
+  "attention or logits": [[
+    /^(attn|final|router|attention|output)_?(\.|_)logit_softcapping$|^attention\.logit_softcapping$/,
+    off,
+  ]],
+  "some heads": [
+    [/^attention\.key_length_swa$/, same("attention.key_length")],
+    [/^attention\.value_length_swa$/, same("attention.value_length")],
+  ],
+  "how attention is computed": [[/^attention\.((key|value)_length_mla|(q|kv)_lora_rank)$/, off]],
+  "which keys layers look at": [[/^attention\.shared_kv_layers$/, off]],
+  "which tokens attention looks at": [[/^attention\.indexer\./, off]],
+  "what layers are given": [
+    [/^(logit|residual|embedding)_scale$/, one],
+    [/^embedding_length_per_layer_input$/, off],
+    [/^(altup|laurel)\./],
+  ],
+  "the feed-forward layers": [[/^(activation_sparsity_scale$|swiglu_clamp)/, off]],
+  "what experts give": [[/^expert_weights_scale$/, one]],
+  "which experts are used": [
+    [/^(expert_(weights_norm|gating_func|group_scale|group_count)|experts_per_group)$/, off],
+  ],
+  "which layers have experts": [[/^(interleave_moe_layer_step|moe_every_n_layers)$/, one]],
+  "what experts are given": [[/^moe_latent_size$/, off]],
+  "the layers with a state": [[/^ssm\.dt_b_c_rms$/, off]],
+  "the order of heads": [[/^ssm\.v_head_reordered$/, yes]],
+  "which layers have attention": [[/^full_attention_interval$/]],
+  "which tokens a text becomes": [
+    [/^tokenizer\.ggml\.normalizer\.(lowercase|strip_accents)$/, off],
+  ],
+};
+
 /**
  * Keys that refuse a file whose architecture does not read them: to do without them would give other results, and
  * nothing would say so.
  */
-export const CHANGING_KEYS: readonly ChangingKey[] = [
-  // Positions.
-  {
-    key:
-      /^rope\.scaling\.(beta_fast|beta_slow|mscale|mscale_all_dim|extrapolation_factor|yarn_log_multiplier|yarn_beta_.*)$/,
-    what: "how positions are scaled",
-    unless: (value, other) => one(value) || other("rope.scaling.type") !== "yarn",
-  },
-  // Where positions are scaled otherwise than by YaRN.
-  { key: /^rope\.scaling\.yarn_ext_factor$/, what: "how positions are scaled", unless: off },
-  { key: /^rope\.scaling_beta$/, what: "how sharp attention is", unless: off },
-  {
-    key: /^rope\.(global|local|swa)\.|^rope\.freq_base_(global|local)$/,
-    what: "the positions of some layers",
-  },
-  {
-    key: /^rope\.freq_base_swa$/,
-    what: "the positions of some layers",
-    unless: same("rope.freq_base"),
-  },
-  {
-    key: /^rope\.dimension_count_swa$/,
-    what: "the positions of some layers",
-    unless: same("rope.dimension_count"),
-  },
-  { key: /^attention\.temperature_scale$/, what: "how sharp attention is", unless: off },
-  { key: /^attention\.rope_pattern$/, what: "which layers know of positions" },
-  // Attention.
-  {
-    key: /^attention\.scale$/,
-    what: "how sharp attention is",
-    unless: (value, other) =>
-      off(value) || Math.abs(Number(value) - Number(other("attention.key_length")) ** -0.5) < 1e-6,
-  },
-  { key: /^attention\.(output_scale|value_scale)$/, what: "what attention gives", unless: one },
-  // What Llama 4 has in any case.
-  {
-    key: /^attention\.chunk_size$/,
-    what: "how far back attention looks",
-    unless: (value) => value === 8192,
-  },
-  { key: /^attention\.clamp_kqv$/, what: "the values of attention", unless: off },
-  { key: /^attention\.max_alibi_bias$/, what: "the positions of all layers", unless: off },
-  {
-    key:
-      /^(attn|final|router|attention|output)_?(\.|_)logit_softcapping$|^attention\.logit_softcapping$/,
-    what: "attention or logits",
-    unless: off,
-  },
-  { key: /^attention\.key_length_swa$/, what: "some heads", unless: same("attention.key_length") },
-  {
-    key: /^attention\.value_length_swa$/,
-    what: "some heads",
-    unless: same("attention.value_length"),
-  },
-  { key: /^attention\.(key|value)_length_mla$/, what: "how attention is computed", unless: off },
-  { key: /^attention\.shared_kv_layers$/, what: "which keys layers look at", unless: off },
-  { key: /^attention\.(q|kv)_lora_rank$/, what: "how attention is computed", unless: off },
-  { key: /^attention\.indexer\./, what: "which tokens attention looks at", unless: off },
-  { key: /^attention\.relative_buckets_count$/, what: "the positions of all layers", unless: off },
-  // What multiplies.
-  { key: /^(logit|residual|embedding)_scale$/, what: "what layers are given", unless: one },
-  { key: /^embedding_length_per_layer_input$/, what: "what layers are given", unless: off },
-  { key: /^(altup|laurel)\./, what: "what layers are given" },
-  { key: /^activation_sparsity_scale$/, what: "the feed-forward layers", unless: off },
-  { key: /^swiglu_clamp/, what: "the feed-forward layers", unless: off },
-  // Experts.
-  { key: /^expert_weights_scale$/, what: "what experts give", unless: one },
-  {
-    key: /^expert_(weights_norm|gating_func|group_scale|group_count)$/,
-    what: "which experts are used",
-    unless: off,
-  },
-  { key: /^experts_per_group$/, what: "which experts are used", unless: off },
-  {
-    key: /^(interleave_moe_layer_step|moe_every_n_layers)$/,
-    what: "which layers have experts",
-    unless: one,
-  },
-  { key: /^moe_latent_size$/, what: "what experts are given", unless: off },
-  // Layers with a state.
-  { key: /^ssm\.dt_b_c_rms$/, what: "the layers with a state", unless: off },
-  { key: /^ssm\.v_head_reordered$/, what: "the order of heads", unless: yes },
-  { key: /^full_attention_interval$/, what: "which layers have attention" },
-  // Vocabularies.
-  {
-    key: /^tokenizer\.ggml\.normalizer\.(lowercase|strip_accents)$/,
-    what: "which tokens a text becomes",
-    unless: off,
-  },
-];
+export const CHANGING_KEYS: readonly ChangingKey[] = Object.entries(CHANGING)
+  .flatMap(([what, keys]) => keys.map(([key, unless]) => ({ key, what, unless })));
