@@ -1,7 +1,6 @@
 import { NONE, Rope } from "../device/mod.ts";
 import type { Case, Sizes } from "./case.ts";
-import { joined, LEAST_SHARE } from "./case.ts";
-import { oneRun } from "./one_run.ts";
+import { oneRun, promptThenDecode } from "./one_run.ts";
 import { prompt } from "./runner.ts";
 import { tokenBuffer } from "./small_programs.ts";
 
@@ -58,51 +57,40 @@ function rotation(rope: number): Case {
 }
 
 function attention(cache: typeof CACHES[number], shape: Heads, tokens: number): Case {
+  const { heads, kvHeads, headDim, valueDim = headDim } = shape;
+  const isLatent = shape.valueDim !== undefined;
+  const k_column = heads * headDim;
+  const columns = k_column + kvHeads * (headDim + (isLatent ? 0 : valueDim));
+  const common = {
+    ...{ layer: 0, n_heads: heads, n_kv_heads: kvHeads, head_dim: headDim, value_dim: valueDim },
+    q: 0,
+  };
+  const kvBlocks = [Uint32Array.from({ length: 16 }, (_, i) => (i * 5 + 3) % 16)];
   return {
     operation: "attention",
     variant: `${shape.name}, cache ${cache.name}`,
     tolerance: cache.tolerance,
-    async compute(runner) {
-      const { heads, kvHeads, headDim, valueDim = headDim } = shape;
-      const latent = shape.valueDim !== undefined;
-      const k_column = heads * headDim;
-      const columns = k_column + kvHeads * (headDim + (latent ? 0 : valueDim));
-      const common = {
-        ...{ layer: 0, n_heads: heads, n_kv_heads: kvHeads, head_dim: headDim },
-        value_dim: valueDim,
-      };
+    compute(runner) {
       const kept = runner.cache({
         ...{ type: cache.type, n_kv_heads: kvHeads, head_dim: headDim, kv_block_tokens: 16 },
         // 0: the first values of K.
-        value_dim: latent ? 0 : valueDim,
+        value_dim: isLatent ? 0 : valueDim,
       });
-      const values = heads * valueDim;
-      const run = {
+      const recipe = {
         ops: [
           {
             kind: "rope_store",
-            ...{ ...common, q: 0, k_column, rope: Rope.halves, rope_dim: 32 },
-            v_column: latent ? NONE : k_column + kvHeads * headDim,
+            ...{ ...common, k_column, rope: Rope.halves, rope_dim: 32 },
+            v_column: isLatent ? NONE : k_column + kvHeads * headDim,
           },
-          { kind: "attention", ...common, q: 0, output: 1, scale: headDim ** -0.5 },
+          { kind: "attention", ...common, output: 1, scale: headDim ** -0.5 },
         ] as const,
-        buffers: [tokenBuffer(columns), tokenBuffer(values)],
-        sequences: prompt(tokens),
+        buffers: [columns, heads * valueDim].map(tokenBuffer),
         limits: { n_sequences: 1, n_outputs: 1 },
         cache: kept,
       };
-      const program = runner.program(run);
-      const kvBlocks = [Uint32Array.from({ length: 16 }, (_, i) => (i * 5 + 3) % 16)];
-      const results: Float32Array[] = [];
-      const step = async (position: number, count: number, decode: boolean, share?: number) => {
-        program.writeBuffer(0, runner.random.floats(count * columns));
-        await program.step(prompt(count, { position, kvBlocks, decode }), share);
-        results.push(program.readBuffer(1, new Float32Array(count * values)));
-      };
-      await step(0, tokens, false);
-      await step(0, tokens, false, LEAST_SHARE);
-      for (let i = 0; i < DECODED; i++) await step(tokens + i, 1, true);
-      return joined(results);
+      const steps = { tokens, decoded: DECODED };
+      return promptThenDecode(runner, recipe, steps, () => ({ kvBlocks }));
     },
   };
 }

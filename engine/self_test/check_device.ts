@@ -55,30 +55,22 @@ export async function runSelfTest(
 ): Promise<SelfTest> {
   const start = performance.now();
   const bytes = ARENA_BYTES[tested.backend === "emulated" ? "emulated" : "device"];
-  const right = new Runner(reference, 0, bytes);
-  try {
-    const own = new Runner(tested, device, bytes);
-    try {
-      const failures: Failure[] = [];
-      for (const [i, one] of cases.entries()) {
-        const reason = await compare(one, i, own, right);
-        if (reason !== undefined) {
-          failures.push({ operation: one.operation, variant: one.variant, reason });
-        }
-        onProgress(i + 1, cases.length);
-      }
-      return {
-        cases: cases.length,
-        operations: new Set(cases.map(({ operation }) => operation)).size,
-        seconds: (performance.now() - start) / 1000,
-        failures,
-      };
-    } finally {
-      own.close();
+  using right = new Runner(reference, 0, bytes);
+  using own = new Runner(tested, device, bytes);
+  const failures: Failure[] = [];
+  for (const [i, one] of cases.entries()) {
+    const reason = await compare(one, i, own, right);
+    if (reason !== undefined) {
+      failures.push({ operation: one.operation, variant: one.variant, reason });
     }
-  } finally {
-    right.close();
+    onProgress(i + 1, cases.length);
   }
+  return {
+    cases: cases.length,
+    operations: new Set(cases.map(({ operation }) => operation)).size,
+    seconds: (performance.now() - start) / 1000,
+    failures,
+  };
 }
 
 /** What is wrong with a case's results; undefined where nothing is. */

@@ -1,5 +1,5 @@
-import { type BufferDesc, Element, Rows } from "../device/mod.ts";
-import type { Case } from "./case.ts";
+import { type BufferDesc, Element, Rows, type StepSequence } from "../device/mod.ts";
+import { type Case, joined, LEAST_SHARE } from "./case.ts";
 import { prompt, type Runner } from "./runner.ts";
 import type { Recipe, Work } from "./small_programs.ts";
 
@@ -38,4 +38,33 @@ export function oneRun(
       );
     },
   };
+}
+
+/**
+ * Runs a program over a prompt, with all of the device and with little, then over decoded tokens that follow it. Its
+ * last buffer after each step is the result; the others hold random numbers in each. All have a row a token.
+ *
+ * @param more What is special about the sequence of a step.
+ */
+export async function promptThenDecode(
+  runner: Runner,
+  recipe: Recipe,
+  { tokens, decoded }: { readonly tokens: number; readonly decoded: number },
+  more: (isDecoded: boolean) => Partial<StepSequence>,
+): Promise<Float32Array> {
+  const program = runner.program({ ...recipe, sequences: prompt(tokens) });
+  const widths = recipe.buffers.map(({ columns }) => columns);
+  const output = widths.pop()!;
+  const results: Float32Array[] = [];
+  const step = async (position: number, count: number, decode: boolean, share?: number) => {
+    for (const [i, columns] of widths.entries()) {
+      program.writeBuffer(i, runner.random.floats(count * columns));
+    }
+    await program.step(prompt(count, { position, decode, ...more(decode) }), share);
+    results.push(program.readBuffer(widths.length, new Float32Array(count * output)));
+  };
+  await step(0, tokens, false);
+  await step(0, tokens, false, LEAST_SHARE);
+  for (let i = 0; i < decoded; i++) await step(tokens + i, 1, true);
+  return joined(results);
 }

@@ -8,11 +8,17 @@ import {
   type StepSampling,
   type StepSequence,
 } from "../device/mod.ts";
-import { type Case, LEAST_SHARE, type Sizes } from "./case.ts";
+import type { Case, Sizes } from "./case.ts";
 import type { GivenOperation } from "./given_operation.ts";
-import { oneRun, TOKENS } from "./one_run.ts";
+import { oneRun, promptThenDecode, TOKENS } from "./one_run.ts";
 import { prompt, type Runner } from "./runner.ts";
-import { expertBuffer, indexBuffer, outputBuffer, tokenBuffer } from "./small_programs.ts";
+import {
+  expertBuffer,
+  indexBuffer,
+  outputBuffer,
+  type Recipe,
+  tokenBuffer,
+} from "./small_programs.ts";
 
 /** Logits of a row that is sampled. */
 const VOCABULARY = 5000;
@@ -181,63 +187,35 @@ function run(variant: string, sampling: StepSampling): Case {
   };
 }
 
-/** An operation with a state, the columns of its inputs and of its output, and the floats of its state. */
-interface Stateful {
-  readonly op: GivenOperation;
-  readonly inputs: readonly number[];
-  readonly output: number;
-  readonly state: number;
-}
-
-/**
- * An operation with a state: a prompt, with all of the device and with little, then two decoded tokens from its state.
- */
+/** A case of an operation with a state of so many floats. */
 function withState(
   operation: Case["operation"],
   variant: string,
-  make: (runner: Runner) => Stateful,
+  state: number,
+  make: (runner: Runner) => Recipe,
 ): Case {
   return {
     operation,
     variant,
-    async compute(runner) {
-      const { op, inputs, output, state } = make(runner);
-      const tokens = 9;
-      const program = runner.program({
-        ops: [op],
-        buffers: [...inputs, output].map(tokenBuffer),
-        sequences: prompt(tokens),
-        cache: runner.cache({ n_layers: 0, states: [state], slots: 4 }),
+    compute(runner) {
+      const recipe = make(runner);
+      const cache = runner.cache({ n_layers: 0, states: [state], slots: 4 });
+      const states = (isDecoded: boolean) => ({
+        states: { from: isDecoded ? 1 : NONE, to: 1 },
       });
-      const results: number[] = [];
-      const step = async (count: number, more: Partial<StepSequence>, share?: number) => {
-        for (const [i, columns] of inputs.entries()) {
-          program.writeBuffer(i, runner.random.floats(count * columns));
-        }
-        await program.step(prompt(count, more), share);
-        results.push(...program.readBuffer(inputs.length, new Float32Array(count * output)));
-      };
-      const begin = { states: { from: NONE, to: 1 } };
-      await step(tokens, begin);
-      await step(tokens, begin, LEAST_SHARE);
-      for (let i = 0; i < 2; i++) {
-        await step(1, { position: tokens + i, decode: true, states: { from: 1, to: 1 } });
-      }
-      return Float32Array.from(results);
+      return promptThenDecode(runner, { ...recipe, cache }, { tokens: 9, decoded: 2 }, states);
     },
   };
 }
 
 function conv(kernel: number): Case {
   const columns = 300;
-  return withState("conv", `of ${kernel} tokens`, (runner) => {
+  return withState("conv", `of ${kernel} tokens`, (kernel - 1) * columns, (runner) => {
     const weight = runner.floats(1, columns * kernel, 0.5);
     const activation = Activation.silu;
     return {
-      op: { kind: "conv", input: 0, output: 1, weight, columns, kernel, activation },
-      inputs: [columns],
-      output: columns,
-      state: (kernel - 1) * columns,
+      ops: [{ kind: "conv", input: 0, output: 1, weight, columns, kernel, activation }],
+      buffers: [columns, columns].map(tokenBuffer),
     };
   });
 }
@@ -250,20 +228,18 @@ function decays(runner: Runner, heads: number): number {
 function deltaRule(dim: number): Case {
   const heads = 2;
   const width = heads * dim;
-  return withState("delta_rule", `heads of ${dim}`, (runner) => {
+  return withState("delta_rule", `heads of ${dim}`, heads * dim * dim, (runner) => {
     const decay = decays(runner, heads);
     const a_bias = runner.floats(1, heads);
     return {
-      op: {
+      ops: [{
         ...{ kind: "delta_rule", qkv: 0, gates: 1, output: 2, decay, a_bias },
         ...{ n_heads: heads, n_k_heads: heads, key_dim: dim, value_dim: dim },
         ...{ v_column: 0, q_column: width, k_column: 2 * width, a_column: 0, b_column: heads },
         ...{ gate_heads: heads, gate_stride: 2 * heads },
         ...{ k_heads: KHeads.grouped, scale: dim ** -0.5 },
-      },
-      inputs: [3 * width, 2 * heads],
-      output: width,
-      state: heads * dim * dim,
+      }],
+      buffers: [3 * width, 2 * heads, width].map(tokenBuffer),
     };
   });
 }
@@ -271,18 +247,16 @@ function deltaRule(dim: number): Case {
 function selectiveScan(stateDim: number): Case {
   const [heads, headDim] = [2, 32];
   const x = heads * headDim;
-  return withState("selective_scan", `states of ${stateDim}`, (runner) => {
+  return withState("selective_scan", `states of ${stateDim}`, x * stateDim, (runner) => {
     const decay = decays(runner, heads);
     const [skip, dt_bias] = [runner.floats(1, heads), runner.floats(1, heads)];
     return {
-      op: {
+      ops: [{
         ...{ kind: "selective_scan", input: 0, steps: 1, output: 2, decay, skip, dt_bias },
         ...{ n_heads: heads, n_groups: 1, head_dim: headDim, state_dim: stateDim },
         ...{ x_column: 0, b_column: x, c_column: x + stateDim, dt_column: 0 },
-      },
-      inputs: [x + 2 * stateDim, heads],
-      output: x,
-      state: heads * headDim * stateDim,
+      }],
+      buffers: [x + 2 * stateDim, heads, x].map(tokenBuffer),
     };
   });
 }

@@ -63,7 +63,7 @@ export function cacheOf(desc: Partial<EqualLayers>): CacheDesc {
 }
 
 /** A context with memory for small tensors and programs: for the self-test, and for tests of single operations. */
-export class SmallPrograms {
+export class SmallPrograms implements Disposable {
   arena: Arena;
   private tensors = 0;
 
@@ -125,6 +125,10 @@ export class SmallPrograms {
 
   close(): void {
     this.context.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
   }
 }
 

@@ -60,6 +60,16 @@ function baseDirectory(variable: string, fallback: string): string | undefined {
   return home && join(home, fallback, "m40");
 }
 
+/** Where Hugging Face's tools keep their files; undefined where the environment names no place. */
+export function huggingFaceDirectory(): string | undefined {
+  const named = Deno.env.get("HF_HOME");
+  if (named) return named;
+  const cache = Deno.env.get("XDG_CACHE_HOME");
+  if (cache) return join(cache, "huggingface");
+  const home = homeDirectory();
+  return home && join(home, ".cache/huggingface");
+}
+
 /** The user's own folder; undefined where the environment names none. */
 export function homeDirectory(): string | undefined {
   const home = Deno.env.get("HOME");

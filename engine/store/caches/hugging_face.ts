@@ -9,7 +9,7 @@
 import { basename, join } from "@std/path";
 import { type Companion, CompanionError, splitFileName } from "../../gguf/mod.ts";
 import { foreignEntries, readSmallText } from "../files.ts";
-import { homeDirectory } from "../folders.ts";
+import { huggingFaceDirectory } from "../folders.ts";
 import { localCompanion } from "../local_companion.ts";
 import { isModelName } from "../names.ts";
 import type { ModelRecord } from "../record.ts";
@@ -37,12 +37,8 @@ const FOLDER = "models--";
 export function hubDirectory(): string | undefined {
   const cache = Deno.env.get("HF_HUB_CACHE") || Deno.env.get("HUGGINGFACE_HUB_CACHE");
   if (cache) return cache;
-  const base = Deno.env.get("HF_HOME");
-  if (base) return join(base, "hub");
-  const xdg = Deno.env.get("XDG_CACHE_HOME");
-  if (xdg) return join(xdg, "huggingface/hub");
-  const home = homeDirectory();
-  return home && join(home, ".cache/huggingface/hub");
+  const base = huggingFaceDirectory();
+  return base && join(base, "hub");
 }
 
 /**

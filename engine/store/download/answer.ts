@@ -1,4 +1,4 @@
-import { Changed, Fault, NoRanges } from "./errors.ts";
+import { Changed, Fault, Misranged, NoRanges } from "./errors.ts";
 import { parseContentLength, parseContentRange, parseUnsatisfiedRange } from "./headers.ts";
 import { difference, type Identity, identityOf } from "./identity.ts";
 import type { Range } from "./ranges.ts";
@@ -38,10 +38,8 @@ export function readAnswer(
     compare(file, known, body.identity, false);
     // The first answer of all says whether the server knows ranges; a later one may be an exception.
     if (asked.range !== undefined && known !== undefined) {
-      throw new Fault(
+      throw new Misranged(
         "the server sends the whole file, though it was asked for a part",
-        undefined,
-        true,
       );
     }
     return body;
@@ -51,11 +49,9 @@ export function readAnswer(
   }
   const range = parseContentRange(headers.get("content-range"));
   if (range === undefined) {
-    throw new Fault(
+    throw new Misranged(
       `the server sends a part of the file (206), but not which: Content-Range is ` +
         JSON.stringify((headers.get("content-range") ?? "missing").slice(0, 100)),
-      undefined,
-      true,
     );
   }
   const { start, end } = range;
@@ -101,10 +97,8 @@ function compare(
   vouched: boolean,
 ): void {
   if (file.bytes !== undefined && now.bytes !== file.bytes) {
-    throw new Fault(
+    throw new Misranged(
       `the server's file has ${now.bytes} bytes; wanted ${file.bytes}`,
-      undefined,
-      true,
     );
   }
   if (known === undefined) return;
@@ -115,10 +109,8 @@ function compare(
   if (what !== undefined) throw new Changed(what);
 }
 
-function misranged(range: Range, got: string): Fault {
-  return new Fault(
+function misranged(range: Range, got: string): Misranged {
+  return new Misranged(
     `the server was asked for bytes ${range.start} to ${range.end} and answers ${got}`,
-    undefined,
-    true,
   );
 }

@@ -15,12 +15,14 @@ export class Fault extends Error {
   /**
    * @param message What failed, for the user.
    * @param retryAfterMs How long the server wants to be left alone.
-   * @param misranged Whether the server answered with another range or length than is right.
    */
-  constructor(message: string, readonly retryAfterMs?: number, readonly misranged = false) {
+  constructor(message: string, readonly retryAfterMs?: number) {
     super(message);
   }
 }
+
+/** The server answered with another range or length than is right. */
+export class Misranged extends Fault {}
 
 /** What was fetched so far does not belong to what the server has now: all starts again. */
 export class Changed extends Error {

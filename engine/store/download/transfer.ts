@@ -1,7 +1,7 @@
 import { delay } from "@std/async/delay";
 import { type Body, readAnswer } from "./answer.ts";
 import { readBody } from "./body.ts";
-import { Changed, DownloadError, Fault, NoRanges } from "./errors.ts";
+import { Changed, DownloadError, Fault, Misranged, NoRanges } from "./errors.ts";
 import type { FileHash } from "./file_hash.ts";
 import { ifRange } from "./identity.ts";
 import { type PartialFile, unwritable } from "./partial.ts";
@@ -103,9 +103,14 @@ export class Transfer implements Disposable {
             return leave();
           }
           failed = got >= WORTHWHILE_BYTES ? 1 : failed + 1;
-          if (error.misranged) misranged++;
+          if (error instanceof Misranged) misranged++;
           if (misranged >= MISRANGED_ATTEMPTS && this.ranged) throw new NoRanges(error.message);
-          if (failed >= this.#most(misranged)) throw this.#tooOften(error, failed);
+          if (failed >= this.#most(misranged)) {
+            throw new DownloadError(
+              "io",
+              `${this.context.remote.name} cannot be fetched: ${error.message} (${failed} tries).`,
+            );
+          }
           const pause = pauseMs(failed, error, tuning);
           this.context.report(`${error.message}; next try in ${(pause / 1000).toFixed(1)} s`);
           await delay(pause, { signal: this.#signal });
@@ -255,14 +260,6 @@ export class Transfer implements Disposable {
     const { tuning: { attempts }, remote } = this.context;
     if (misranged > 0) return Math.min(attempts, MISRANGED_ATTEMPTS);
     return remote.answered ? attempts : Math.min(attempts, FIRST_ATTEMPTS);
-  }
-
-  #tooOften(fault: Fault, failed: number): DownloadError {
-    const name = this.context.remote.name;
-    return new DownloadError(
-      "io",
-      `${name} cannot be fetched: ${fault.message} (${failed} tries).`,
-    );
   }
 }
 

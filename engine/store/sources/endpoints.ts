@@ -6,6 +6,7 @@
 import { join } from "@std/path";
 import { M40Error } from "../../errors.ts";
 import { systemReason } from "../../system_error.ts";
+import { huggingFaceDirectory } from "../folders.ts";
 
 /** The Hugging Face Hub, or the mirror that `$HF_ENDPOINT` names. */
 export function hubEndpoint(): URL {
@@ -63,14 +64,8 @@ export async function hubToken(): Promise<string | undefined> {
 }
 
 function tokenPath(): string | undefined {
-  const named = Deno.env.get("HF_TOKEN_PATH");
-  if (named) return named;
-  const hub = Deno.env.get("HF_HOME");
-  if (hub) return join(hub, "token");
-  const cache = Deno.env.get("XDG_CACHE_HOME");
-  if (cache) return join(cache, "huggingface", "token");
-  const home = Deno.env.get("HOME");
-  return home ? join(home, ".cache", "huggingface", "token") : undefined;
+  const base = huggingFaceDirectory();
+  return Deno.env.get("HF_TOKEN_PATH") || base && join(base, "token");
 }
 
 function checked(token: string, where: string): string {

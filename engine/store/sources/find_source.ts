@@ -5,7 +5,7 @@ import { findInLibrary } from "./ollama.ts";
 import { plainName } from "./plain_name.ts";
 import { type PathReference, type Reference, safeDecode, type UrlReference } from "./references.ts";
 import { quantisationOf } from "./quantisations.ts";
-import type { Source } from "./source.ts";
+import { type Source, sourceOfFile } from "./source.ts";
 
 /**
  * Asks a reference's source what there is to be fetched.
@@ -42,21 +42,6 @@ async function findAtUrl({ url }: UrlReference, signal?: AbortSignal): Promise<S
   const bytes = answer.status === 200 && Number.isSafeInteger(length) && length > 0
     ? length
     : undefined;
-  return {
-    title: url,
-    choices: [{
-      variant: {
-        quantisation: quantisationOf(path),
-        stem: path,
-        files: [{ path, bytes: bytes ?? 0 }],
-        bytes: bytes ?? 0,
-        missing: [],
-      },
-      files: [{ url, bytes }],
-      name: plainName(basename(path)),
-      source: url,
-    }],
-    others: [],
-    notes: [],
-  };
+  const name = plainName(basename(path));
+  return sourceOfFile(url, { url, bytes }, name, path, quantisationOf(path));
 }

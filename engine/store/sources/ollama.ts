@@ -19,7 +19,7 @@ import { ollamaRegistry, urlBelow } from "./endpoints.ts";
 import { plainName } from "./plain_name.ts";
 import type { OllamaReference } from "./references.ts";
 import { remoteCompanion } from "./remote_head.ts";
-import type { Extras, Source } from "./source.ts";
+import { type Extras, type Source, sourceOfFile } from "./source.ts";
 
 const MAX_MANIFEST_BYTES = 2 ** 20;
 /** Real manifests have fewer than ten layers. */
@@ -79,21 +79,10 @@ export async function findInLibrary(
   const file = await modelLayer(layers, kinds, title, blobs, signal);
   const sha256 = file.digest.slice("sha256:".length);
   const plainModel = namespace === "library" ? model : `${namespace}-${model}`;
+  const remote = { url: blobs("blobs", file.digest).href, bytes: file.size, sha256 };
+  const name = plainName(plainModel, tag === "latest" ? undefined : tag);
   return {
-    title,
-    choices: [{
-      variant: {
-        quantisation: undefined,
-        stem: title,
-        files: [{ path: title, bytes: file.size, sha256 }],
-        bytes: file.size,
-        missing: [],
-      },
-      files: [{ url: blobs("blobs", file.digest).href, bytes: file.size, sha256 }],
-      name: plainName(plainModel, tag === "latest" ? undefined : tag),
-      source: title,
-    }],
-    others: [],
+    ...sourceOfFile(title, remote, name, title),
     notes: [
       ...kinds.includes("projector")
         ? [`${title} sees pictures; m40 takes its text part only.`]

@@ -32,3 +32,24 @@ export interface Source {
   /** What is left out, in sentences. */
   readonly notes: readonly string[];
 }
+
+/**
+ * A place that has one model in one file.
+ *
+ * @param title What it is called in messages, and can be given to `m40 pull` again.
+ * @param name What the model is called where nothing else is said.
+ * @param path What the file is called in messages.
+ */
+export function sourceOfFile(
+  title: string,
+  file: RemoteFile,
+  name: string,
+  path: string,
+  quantisation?: string,
+): Source {
+  const { bytes = 0, sha256 } = file;
+  const files = [{ path, bytes, sha256 }];
+  const variant = { quantisation, stem: path, files, bytes, missing: [] };
+  const choices = [{ variant, files: [file], name, source: title }];
+  return { title, choices, others: [], notes: [] };
+}
