@@ -14,8 +14,8 @@ async function readOnce(path: string): Promise<void> {
   const start = performance.now();
   const { metadata, tensors } = await readGguf(path);
   const header = performance.now();
-  const tokens = metadata.strings("tokenizer.ggml.tokens", []);
-  const merges = metadata.strings("tokenizer.ggml.merges", []);
+  const [tokens, merges] = ["tokenizer.ggml.tokens", "tokenizer.ggml.merges"]
+    .map((key) => metadata.has(key) ? metadata.strings(key) : []);
   const end = performance.now();
   console.log(JSON.stringify({
     headerMs: header - start,

@@ -14,13 +14,7 @@ import { readEntry } from "./values.ts";
 /** A file that is no model by itself. */
 export interface Companion {
   /** What it is, in a word or two. */
-  readonly kind:
-    | "projector"
-    | "LoRA adapter"
-    | "importance matrix"
-    | "drafter"
-    | "control vector"
-    | "vocabulary";
+  readonly kind: keyof typeof COMPANIONS;
   /** The same for a sentence, with what it is for. */
   readonly what: string;
   /** What to do instead, as a sentence. */
@@ -38,64 +32,62 @@ export interface HeaderFacts {
 
 const TAKE_MODEL = "Take the model's own file.";
 
-const COMPANIONS: Readonly<Record<Companion["kind"], Companion>> = {
-  projector: {
-    kind: "projector",
-    what: "a projector (mmproj), which turns pictures or sound into a model's inputs",
-    advice: `m40 runs models as text and does without it. ${TAKE_MODEL}`,
-  },
-  "LoRA adapter": {
-    kind: "LoRA adapter",
-    what: "a LoRA adapter, which changes another model",
-    advice: "m40 does not apply adapters. Merge it into its model with llama.cpp's " +
-      "llama-export-lora, or take a model that has it merged.",
-  },
-  "importance matrix": {
-    kind: "importance matrix",
-    what: "an importance matrix (imatrix), which is for quantising a model",
-    advice: TAKE_MODEL,
-  },
-  drafter: {
-    kind: "drafter",
-    what: "a drafter, which drafts tokens for a larger model (speculative decoding)",
-    advice: `m40 does without drafters. ${TAKE_MODEL}`,
-  },
-  "control vector": {
-    kind: "control vector",
-    what: "a control vector, which steers another model",
-    advice: `m40 does not apply control vectors. ${TAKE_MODEL}`,
-  },
-  vocabulary: {
-    kind: "vocabulary",
-    what: "a vocabulary without weights",
-    advice: "`m40 tokenize` can use it; to generate text, take a file that has the weights.",
-  },
-};
+/** What each kind is for a sentence, and what to do instead. */
+const COMPANIONS = {
+  "projector": [
+    "a projector (mmproj), which turns pictures or sound into a model's inputs",
+    `m40 runs models as text and does without it. ${TAKE_MODEL}`,
+  ],
+  "LoRA adapter": [
+    "a LoRA adapter, which changes another model",
+    "m40 does not apply adapters. Merge it into its model with llama.cpp's " +
+    "llama-export-lora, or take a model that has it merged.",
+  ],
+  "importance matrix": [
+    "an importance matrix (imatrix), which is for quantising a model",
+    TAKE_MODEL,
+  ],
+  "drafter": [
+    "a drafter, which drafts tokens for a larger model (speculative decoding)",
+    `m40 does without drafters. ${TAKE_MODEL}`,
+  ],
+  "control vector": [
+    "a control vector, which steers another model",
+    `m40 does not apply control vectors. ${TAKE_MODEL}`,
+  ],
+  "vocabulary": [
+    "a vocabulary without weights",
+    "`m40 tokenize` can use it; to generate text, take a file that has the weights.",
+  ],
+} as const;
 
 /** Architectures of drafters: Gemma 4's assistants, EAGLE, DFlash, DSpark, heads that predict tokens. */
 const DRAFTER = /(^|[-_])(assistant|eagle\d*|d-?flash|d-?spark|medusa|mtp|draft(er)?)([-_]|$)/;
 
 /** What a file is, where it is no model; undefined for a model. */
-export function companionOf({ get, tensors, isPart }: HeaderFacts): Companion | undefined {
+export function companionOf(facts: HeaderFacts): Companion | undefined {
+  const kind = kindOf(facts);
+  if (kind === undefined) return undefined;
+  const [what, advice] = COMPANIONS[kind];
+  return { kind, what, advice };
+}
+
+function kindOf({ get, tensors, isPart }: HeaderFacts): Companion["kind"] | undefined {
   const type = get("general.type");
   const architecture = get("general.architecture");
-  if (type === "imatrix" || get("imatrix.datasets") !== undefined) {
-    return COMPANIONS["importance matrix"];
-  }
-  if (type === "adapter" || get("adapter.type") !== undefined) return COMPANIONS["LoRA adapter"];
-  if (type === "mmproj" || architecture === "clip") return COMPANIONS.projector;
-  if (architecture === "controlvector") return COMPANIONS["control vector"];
-  if (typeof architecture === "string" && DRAFTER.test(architecture)) return COMPANIONS.drafter;
+  if (type === "imatrix" || get("imatrix.datasets") !== undefined) return "importance matrix";
+  if (type === "adapter" || get("adapter.type") !== undefined) return "LoRA adapter";
+  if (type === "mmproj" || architecture === "clip") return "projector";
+  if (architecture === "controlvector") return "control vector";
+  if (typeof architecture === "string" && DRAFTER.test(architecture)) return "drafter";
   if (isPart) return undefined;
-  if (tensors === 0) return COMPANIONS.vocabulary;
+  if (tensors === 0) return "vocabulary";
   // Files of only the layers that predict further tokens have their model's architecture and its number of
   // layers. A whole model has several tensors a layer.
   const layers = get(`${architecture}.block_count`);
   const predicting = get(`${architecture}.nextn_predict_layers`);
-  if (typeof layers === "number" && typeof predicting === "number" && predicting > 0) {
-    if (tensors < layers - predicting) return COMPANIONS.drafter;
-  }
-  return undefined;
+  if (typeof layers !== "number" || typeof predicting !== "number") return undefined;
+  return predicting > 0 && tensors < layers - predicting ? "drafter" : undefined;
 }
 
 /** A file that was to be a model is a {@link Companion}. */

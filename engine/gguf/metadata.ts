@@ -135,9 +135,7 @@ export class Metadata {
   }
 
   /** An array of strings, decoded again at each call; bytes that are not UTF-8 become U+FFFD. */
-  strings(key: string, fallback?: string[]): string[] {
-    const value = this.#value(key, "an array of strings", fallback);
-    if (value === fallback && !this.has(key)) return fallback as string[];
+  strings(key: string): string[] {
     return this.stringArray(key).toArray();
   }
 
@@ -152,12 +150,8 @@ export class Metadata {
    * An array of numbers in the width that the file has; 64-bit integers as a plain array of numbers.
    * It is shared with the metadata: do not write to it.
    */
-  numbers(
-    key: string,
-    fallback?: number[],
-  ): Exclude<NumericArray, BigUint64Array | BigInt64Array> | number[] {
-    const value = this.#value(key, "an array of numbers", fallback);
-    if (value === fallback && !this.has(key)) return fallback as number[];
+  numbers(key: string): Exclude<NumericArray, BigUint64Array | BigInt64Array> | number[] {
+    const value = this.#value(key, "an array of numbers");
     if (value instanceof BigUint64Array || value instanceof BigInt64Array) {
       const numbers = Array.from(value, Number);
       if (!numbers.every(Number.isSafeInteger)) {
@@ -170,13 +164,13 @@ export class Metadata {
   }
 
   /** An array of booleans. It is shared with the metadata: do not write to it. */
-  booleans(key: string, fallback?: boolean[]): boolean[] {
-    const value = this.#value(key, "an array of booleans", fallback);
+  booleans(key: string): boolean[] {
+    const value = this.#value(key, "an array of booleans");
     if (!Array.isArray(value)) throw this.#wrong(key, "an array of booleans");
     return value;
   }
 
-  #value<T>(key: string, wanted: string, fallback?: T): MetadataValue | T {
+  #value<T = never>(key: string, wanted: string, fallback?: T): MetadataValue | T {
     this.#read.add(key);
     const entry = this.#entries.get(key);
     if (entry) return entry.value;

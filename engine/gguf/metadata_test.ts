@@ -41,8 +41,6 @@ Deno.test("metadata: a fallback is used only where the key is missing", () => {
   assertEquals(metadata.string("nothing", "else"), "else");
   assertEquals(metadata.number("nothing", 0), 0);
   assertEquals(metadata.boolean("nothing", false), false);
-  assertEquals(metadata.strings("nothing", []), []);
-  assertEquals(metadata.numbers("nothing", [1]), [1]);
   assertEquals(metadata.number("a.count", 1), 7);
   assertThrows(() => metadata.number("a.string", 1), M40Error);
 });

@@ -61,9 +61,7 @@ export function keptStates({ operations, states }: Program): { layers: number; b
 }
 
 /** Bytes and weights of a file's tensors by their type, the largest first. */
-export function sizesByType(
-  gguf: Gguf,
-): { type: string; tensors: number; weights: number; bytes: number }[] {
+export function sizesByType(gguf: Gguf) {
   const sizes = new Map<
     string,
     { type: string; tensors: number; weights: number; bytes: number }

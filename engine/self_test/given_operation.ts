@@ -20,12 +20,7 @@ function startsOf(rows: readonly number[]): number[] {
 /** What is left out, by what is given; fields that may be NONE are that. */
 const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
   embed: () => ({ scale: 1 }),
-  norm: () => ({
-    n_groups: 1,
-    weight_per_group: 0,
-    input_column: 0,
-    output_column: 0,
-  }),
+  norm: () => ({ n_groups: 1, weight_per_group: 0, input_column: 0, output_column: 0 }),
   matmul: ({ weight = [], rows = [] }) => ({
     n_weights: weight.length,
     scale: 1,
@@ -56,12 +51,7 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
       beta_slow: 0,
     };
   },
-  attention: ({ head_dim }) => ({
-    value_dim: head_dim,
-    window: 0,
-    chunk: 0,
-    softcap: 0,
-  }),
+  attention: ({ head_dim }) => ({ value_dim: head_dim, window: 0, chunk: 0, softcap: 0 }),
   activation: ({ input, columns, gated }) => ({
     up: gated ? input : NONE,
     up_column: gated ? columns : 0,
@@ -71,14 +61,7 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
   add: () => ({}),
   select: () => ({}),
   softcap: () => ({ scale: 1, softcap: 0 }),
-  route: () => ({
-    n_shared: 0,
-    score: 0,
-    n_groups: 1,
-    n_groups_used: 1,
-    scale: 1,
-    least_sum: 0,
-  }),
+  route: () => ({ n_shared: 0, score: 0, n_groups: 1, n_groups_used: 1, scale: 1, least_sum: 0 }),
   expert_matmul: ({ weight = [], shared = [], rows = [] }) => ({
     n_weights: weight.length,
     n_shared: shared.length > 0 ? 1 : 0,

@@ -1,13 +1,4 @@
-import {
-  Activation,
-  GREEDY,
-  KHeads,
-  NONE,
-  Norm,
-  Score,
-  type StepSampling,
-  type StepSequence,
-} from "../device/mod.ts";
+import { Activation, GREEDY, KHeads, NONE, Norm, Score, type StepSampling } from "../device/mod.ts";
 import type { Case, Sizes } from "./case.ts";
 import type { GivenOperation } from "./given_operation.ts";
 import { oneRun, promptThenDecode, TOKENS } from "./one_run.ts";

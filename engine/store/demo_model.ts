@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { dirname, fromFileUrl, join } from "@std/path";
 import { M40Error } from "../errors.ts";
 import { systemReason } from "../system_error.ts";
@@ -65,10 +66,7 @@ async function holds(path: string, wanted: Uint8Array): Promise<boolean> {
     // The length first: a changed copy may be larger than memory.
     const info = await Deno.stat(path);
     if (!info.isFile || info.size !== wanted.length) return false;
-    const bytes = await Deno.readFile(path);
-    let equal = 0;
-    while (equal < wanted.length && bytes[equal] === wanted[equal]) equal++;
-    return equal === wanted.length && bytes.length === wanted.length;
+    return Buffer.compare(await Deno.readFile(path), wanted) === 0;
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return false;
     throw error;

@@ -10,15 +10,13 @@ export async function partialFilesOf(directory: string, name: string): Promise<s
   const found: string[] = [];
   // Parts of a model wait in the folder until all are there, and come by way of one in it.
   for (const folder of [PARTIAL_FOLDER, join(PARTIAL_FOLDER, PARTIAL_FOLDER)]) {
-    for (const { name: file, isDirectory } of await entries(join(directory, folder)).catch(none)) {
+    for (
+      const { name: file, isDirectory } of await entries(join(directory, folder)).catch(() => [])
+    ) {
       const target = /^(.*\.gguf)(\.part|\.journal|\.journal\.new)?$/s.exec(file)?.[1];
       if (isDirectory || target === undefined) continue;
       if (parseFileName(target)?.name === name) found.push(join(folder, file));
     }
   }
   return found;
-}
-
-function none(): Deno.DirEntry[] {
-  return [];
 }

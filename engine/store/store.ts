@@ -25,7 +25,7 @@ import { nearest } from "../nearest.ts";
 import { type OwnModel, ownModel, ownModels, siblings } from "./own.ts";
 import { readRecord } from "./record.ts";
 import { sameQuantisation } from "./sources/quantisations.ts";
-import type { StoredModel } from "./stored_model.ts";
+import type { ModelOrigin, StoredModel } from "./stored_model.ts";
 
 export type { ModelOrigin, StoredModel } from "./stored_model.ts";
 
@@ -43,7 +43,7 @@ export async function listModels(): Promise<StoredModel[]> {
   const directory = modelsDirectory();
   if (directory !== undefined) {
     const own = (await ownModels(directory)).filter(({ name }) => name !== DEMO_MODEL);
-    models.push(...own.map(fromStore));
+    models.push(...own.map((model) => modelOf(model.name, "store", model)));
   }
   const taken = new Set(models.flatMap(({ name }) => [name, name.replace(/:latest$/, "")]));
   for (const model of await foreignModels()) {
@@ -53,7 +53,7 @@ export async function listModels(): Promise<StoredModel[]> {
     if (name === undefined) continue;
     taken.add(name);
     if (model.alias !== undefined) taken.add(model.alias);
-    models.push(fromCache(name, model));
+    models.push(modelOf(name, model.origin, model));
   }
   return models;
 }
@@ -81,7 +81,7 @@ export async function resolveModel(nameOrPath: string): Promise<StoredModel> {
   if (directory !== undefined && isModelName(nameOrPath)) {
     const own = await ownModel(directory, nameOrPath) ??
       await latest(directory, nameOrPath);
-    if (own !== undefined) return await withRecord(fromStore(own), directory);
+    if (own !== undefined) return await withRecord(modelOf(own.name, "store", own), directory);
   }
   const foreign = await inCaches(nameOrPath);
   if (foreign !== undefined) return foreign;
@@ -98,16 +98,16 @@ async function latest(directory: string, name: string): Promise<OwnModel | undef
   return isModelName(tagged) ? await ownModel(directory, tagged) : undefined;
 }
 
+function modelOf(
+  name: string,
+  origin: ModelOrigin,
+  { files, fileBytes }: Pick<StoredModel, "files" | "fileBytes">,
+): StoredModel {
+  return { name, path: files[0], files, fileBytes, builtIn: origin === "built-in", origin };
+}
+
 function demoModel(path: string, fileBytes: number): StoredModel {
-  return { name: DEMO_MODEL, path, files: [path], fileBytes, builtIn: true, origin: "built-in" };
-}
-
-function fromStore({ name, files, fileBytes }: OwnModel): StoredModel {
-  return { name, path: files[0], files, fileBytes, builtIn: false, origin: "store" };
-}
-
-function fromCache(name: string, { files, fileBytes, origin }: ForeignModel): StoredModel {
-  return { name, path: files[0], files, fileBytes, builtIn: false, origin };
+  return modelOf(DEMO_MODEL, "built-in", { files: [path], fileBytes });
 }
 
 async function withRecord(model: StoredModel, directory: string): Promise<StoredModel> {
@@ -151,7 +151,7 @@ async function inCaches(name: string): Promise<StoredModel | undefined> {
   const shown = [...found.names, found.longName].find((each) => sameName(each, wanted));
   return {
     // By the name that it was asked for by; "mistral" is shown as what it stands for.
-    ...fromCache(shown ?? found.names[0] ?? found.longName, found),
+    ...modelOf(shown ?? found.names[0] ?? found.longName, found.origin, found),
     record,
     recordProblem: problems.length > 0 ? problems.join("; ") : undefined,
   };
@@ -200,13 +200,12 @@ async function atPath(path: string): Promise<StoredModel | undefined> {
   const absolute = resolve(path);
   const files = await siblings(absolute);
   const name = splitFileName(basename(path))?.stem || basename(path) || path;
-  const model: StoredModel = {
-    name,
+  const model = {
+    ...modelOf(name, "path", {
+      files: files.map(({ path }) => path),
+      fileBytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+    }),
     path: absolute,
-    files: files.map(({ path }) => path),
-    fileBytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
-    builtIn: false,
-    origin: "path",
   };
   const directory = modelsDirectory();
   const stored = dirname(absolute) === directory && parseFileName(basename(absolute));

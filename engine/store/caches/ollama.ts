@@ -193,23 +193,21 @@ async function recordOf(
   source: string,
   warn: (problem: string) => void,
 ): Promise<ModelRecord> {
-  const textOf = async (kind: string, maxBytes: number): Promise<string | undefined> => {
+  const brought = (kind: string) => `the ${kind} that Ollama's manifest ${path} brings`;
+  const textOf = async (kind: string, maxBytes = MAX_TEXT_LENGTH) => {
     const layer = layers.find((each) => each.kind === kind);
     if (layer === undefined) return undefined;
     try {
       return await readSmallText(await blobOf(root, layer, maxBytes), maxBytes);
     } catch (error) {
-      warn(`the ${kind} that Ollama's manifest ${path} brings is not used: ${reasonOf(error)}`);
-      return undefined;
+      warn(`${brought(kind)} is not used: ${reasonOf(error)}`);
     }
   };
   const parsedOf = <T>(kind: string, text: string | undefined, parse: (value: unknown) => T) => {
-    if (text === undefined) return undefined;
     try {
-      return parse(JSON.parse(text));
+      return text === undefined ? undefined : parse(JSON.parse(text));
     } catch (error) {
-      warn(`the ${kind} that Ollama's manifest ${path} brings are not used: ${reasonOf(error)}`);
-      return undefined;
+      warn(`${brought(kind)} are not used: ${reasonOf(error)}`);
     }
   };
   for (const what of leftOut(layers.map(({ kind }) => kind))) {
@@ -219,9 +217,9 @@ async function recordOf(
     source,
     pulledAt: (await Deno.stat(path).catch(() => undefined))?.mtime ?? new Date(0),
     files: [{ name: `sha256-${sha256}`, bytes, sha256 }],
-    template: await textOf("template", MAX_TEXT_LENGTH),
-    system: await textOf("system", MAX_TEXT_LENGTH),
-    messages: parsedOf("messages", await textOf("messages", MAX_TEXT_LENGTH), parseMessages),
+    template: await textOf("template"),
+    system: await textOf("system"),
+    messages: parsedOf("messages", await textOf("messages"), parseMessages),
     parameters: parsedOf("params", await textOf("params", MAX_PARAMETER_BYTES), parseParameters),
   };
 }

@@ -4,7 +4,6 @@ const LEAST_BYTES = 4096;
 /** Gives a connection up on which nothing, or next to nothing, arrives. */
 export class StallWatch implements Disposable {
   readonly #controller = new AbortController();
-  readonly #outer: AbortSignal;
   #since = performance.now();
   #bytes = 0;
   #timer: number | undefined;
@@ -14,16 +13,13 @@ export class StallWatch implements Disposable {
   /** Whether it was given up for that. */
   stalled = false;
 
+  /** Aborted when it is given up, or is over. */
+  readonly signal: AbortSignal;
+
   /** @param outer Gives it up as well. */
   constructor(private readonly stallMs: number, outer: AbortSignal) {
-    this.#outer = outer;
-    outer.addEventListener("abort", this.#abort);
-    if (outer.aborted) this.#abort();
+    this.signal = AbortSignal.any([outer, this.#controller.signal]);
     this.#wait(stallMs);
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
   }
 
   /** Something arrived that shows the server to be there. */
@@ -51,12 +47,9 @@ export class StallWatch implements Disposable {
 
   [Symbol.dispose](): void {
     clearTimeout(this.#timer);
-    this.#outer.removeEventListener("abort", this.#abort);
     // Whatever is still on its way is not wanted any more.
     this.#controller.abort();
   }
-
-  readonly #abort = () => this.#controller.abort(this.#outer.reason);
 
   #wait(ms: number): void {
     const due = performance.now() + ms;
