@@ -1,5 +1,6 @@
 import { formatBytes, printable, style, TransferProgress, write } from "../terminal/mod.ts";
-import type { Pulled, PullProgress, PullStart } from "../../engine/store/pull/mod.ts";
+import type { DownloadProgress } from "../../engine/store/mod.ts";
+import type { Pulled, PullStart } from "../../engine/store/pull/mod.ts";
 import { standardError } from "../../server/output/mod.ts";
 
 /** Time between two lines of JSON that say how far it is, in milliseconds. */
@@ -33,7 +34,7 @@ export class PullReport implements AsyncDisposable {
     this.#bar = new TransferProgress(name);
   }
 
-  progress({ doneBytes, totalBytes, note }: PullProgress): void {
+  progress({ doneBytes, totalBytes, note }: DownloadProgress): void {
     if (!this.json) return this.#bar?.update(doneBytes, totalBytes, note);
     const now = performance.now();
     if (now - this.#last < JSON_INTERVAL_MS && doneBytes !== totalBytes) return;

@@ -1,58 +1,10 @@
 import { levenshteinDistance } from "@std/text/levenshtein-distance";
 import { M40Error } from "../errors.ts";
 import { assertModel, type Gguf, quoteKey } from "../gguf/mod.ts";
-import { cohere2moe } from "./cohere2moe.ts";
-import * as decoders from "./decoders.ts";
-import { deci } from "./deci.ts";
-import { deepseek2 } from "./deepseek2.ts";
-import { falcon } from "./falcon.ts";
-import { gemma2, gemma3 } from "./gemma3.ts";
-import { gemma4 } from "./gemma4.ts";
-import { glm4 } from "./glm4.ts";
-import { gptneox } from "./gptneox.ts";
-import { granite, granitehybrid, granitemoe, graniteSwa } from "./granite.ts";
-import { lfm2, lfm2moe } from "./lfm2.ts";
-import { llama4 } from "./llama4.ts";
-import { mamba2 } from "./mamba2.ts";
-import { minicpm } from "./minicpm.ts";
+import * as families from "./families.ts";
 import type { Architecture } from "./model.ts";
-import { museGlimmer } from "./muse_glimmer.ts";
-import { nemotronH, nemotronHMoe } from "./nemotron_h.ts";
-import { olmo } from "./olmo.ts";
-import { phi3 } from "./phi3.ts";
-import { qwen35, qwen35moe, qwen3next } from "./qwen35.ts";
-import { smollm3 } from "./smollm3.ts";
 
-const ARCHITECTURES: readonly Architecture[] = [
-  ...Object.values(decoders),
-  llama4,
-  deci,
-  museGlimmer,
-  qwen3next,
-  qwen35,
-  qwen35moe,
-  gemma2,
-  gemma3,
-  gemma4,
-  phi3,
-  deepseek2,
-  glm4,
-  granite,
-  granitemoe,
-  granitehybrid,
-  graniteSwa,
-  cohere2moe,
-  olmo,
-  smollm3,
-  minicpm,
-  nemotronH,
-  nemotronHMoe,
-  lfm2,
-  lfm2moe,
-  mamba2,
-  falcon,
-  gptneox,
-];
+const ARCHITECTURES: readonly Architecture[] = Object.values(families);
 
 /** The names of the architectures that the engine knows. */
 export function architectureNames(): string[] {

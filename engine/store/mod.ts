@@ -15,8 +15,8 @@ export { ollamaModels } from "./caches/ollama.ts";
 export {
   download,
   DownloadError,
+  type DownloadProgress,
   FileHash,
-  type ReadableHead,
   type RemoteFile,
 } from "./download/mod.ts";
 export { foreignEntries, removeIfThere } from "./files.ts";

@@ -1,6 +1,7 @@
 import { delay } from "@std/async/delay";
 import { basename, dirname, join } from "@std/path";
 import { M40Error } from "../../errors.ts";
+import type { RemoteHead } from "../../gguf/mod.ts";
 import { systemReason } from "../../system_error.ts";
 import { PARTIAL_FOLDER } from "../names.ts";
 import { checkSpace } from "./disk_space.ts";
@@ -13,7 +14,7 @@ import { pauseMs } from "./pause.ts";
 import { Remote } from "./remote.ts";
 import { Transfer } from "./transfer.ts";
 import { DEFAULT_TUNING, type Tuning } from "./tuning.ts";
-import type { Downloaded, DownloadOptions, ReadableHead, RemoteFile } from "./types.ts";
+import type { Downloaded, DownloadOptions, RemoteFile } from "./types.ts";
 
 const DEFAULT_CONNECTIONS = 4;
 /** How often a file may change, or have to start again, while it is fetched. */
@@ -172,7 +173,7 @@ class Download {
     const { partial, options } = this;
     if (options.checkHead === undefined) return;
     let failed = false;
-    const head: ReadableHead = {
+    const head: RemoteHead = {
       get bytes() {
         return partial.identity?.bytes;
       },

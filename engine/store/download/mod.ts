@@ -9,10 +9,4 @@ export { FileHash } from "./file_hash.ts";
 export { createClient } from "./http_client.ts";
 export { networkReason } from "./remote.ts";
 export type { Tuning } from "./tuning.ts";
-export type {
-  Downloaded,
-  DownloadOptions,
-  DownloadProgress,
-  ReadableHead,
-  RemoteFile,
-} from "./types.ts";
+export type { Downloaded, DownloadOptions, DownloadProgress, RemoteFile } from "./types.ts";

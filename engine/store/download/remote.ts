@@ -167,7 +167,7 @@ export class Remote {
     const reason = printable((headers.get("x-error-message") ?? "").slice(0, 300).trim());
     throw new DownloadError(
       status === 404 || status === 410 ? "model_not_found" : "io",
-      `${said}${reason && ` (${reason})`}. ${advice(status)}`,
+      `${said}${reason && ` (${reason})`}. ${ADVICE[status] ?? OTHER_ADVICE}`,
       status,
     );
   }
@@ -210,24 +210,22 @@ function isRefusal(status: number): boolean {
   return status >= 400 && status < 500 && status !== 416 && !LATER.includes(status);
 }
 
-function advice(status: number): string {
-  switch (status) {
-    case 401:
-      return "It requires a login: for a private or gated repository of Hugging Face set HF_TOKEN to a " +
-        "token from https://huggingface.co/settings/tokens.";
-    case 403:
-      return "It does not let you have it: for a gated repository of Hugging Face accept its terms on its page, " +
-        "and set HF_TOKEN to a token that may read it.";
-    case 404:
-    case 410:
-      return "There is no such file: look at the name, the branch and the spelling; a private repository is only " +
-        "there with HF_TOKEN.";
-    case 407:
-      return "The proxy wants a user and a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT.";
-    default:
-      return "It will not answer otherwise to another try.";
-  }
-}
+const NO_SUCH_FILE =
+  "There is no such file: look at the name, the branch and the spelling; a private repository is only " +
+  "there with HF_TOKEN.";
+
+/** What to do where a server answers with a status. */
+const ADVICE: Readonly<Record<number, string>> = {
+  401: "It requires a login: for a private or gated repository of Hugging Face set HF_TOKEN to a " +
+    "token from https://huggingface.co/settings/tokens.",
+  403:
+    "It does not let you have it: for a gated repository of Hugging Face accept its terms on its page, " +
+    "and set HF_TOKEN to a token that may read it.",
+  404: NO_SUCH_FILE,
+  407: "The proxy wants a user and a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT.",
+  410: NO_SUCH_FILE,
+};
+const OTHER_ADVICE = "It will not answer otherwise to another try.";
 
 /** Why something on the network failed; without the URL, whose query may be secret. */
 export function networkReason(error: unknown): string {

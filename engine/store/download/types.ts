@@ -1,3 +1,4 @@
+import type { RemoteHead } from "../../gguf/mod.ts";
 import type { Tuning } from "./tuning.ts";
 
 /** A file that can be fetched by HTTP. */
@@ -22,30 +23,17 @@ export interface DownloadProgress {
   readonly note?: string;
 }
 
-/**
- * The start of a file that is being fetched. What is read is fetched as far as it has to be, is
- * kept, and is not fetched again.
- */
-export interface ReadableHead {
-  /** The length of the whole file in bytes; undefined where neither caller nor server says it. */
-  readonly bytes: number | undefined;
-  /**
-   * Fills `into` with the bytes from `offset` on, fetching everything before their end that is not
-   * there yet; returns how many there were, less than `into` holds only where the file ends.
-   */
-  read(offset: number, into: Uint8Array): Promise<number>;
-}
-
 /** Options of {@link download}. */
 export interface DownloadOptions {
   /** Stops the download; what was fetched is kept for the next try, where that can be used. */
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: DownloadProgress) => void;
   /**
-   * Looks at the start of the file before the bulk is fetched, and throws to refuse it. It is
-   * called again where the file turns out to have changed meanwhile.
+   * Looks at the start of the file before the bulk is fetched, and throws to refuse it. What it reads is fetched as
+   * far as it has to be, is kept, and is not fetched again. It is called again where the file turns out to have changed
+   * meanwhile.
    */
-  readonly checkHead?: (head: ReadableHead) => Promise<void>;
+  readonly checkHead?: (head: RemoteHead) => Promise<void>;
   /** The most connections at a time; default 4. Small files are fetched by one. */
   readonly connections?: number;
   /** Other numbers than those that are good for real servers and disks. */

@@ -7,6 +7,6 @@
 export { TESLA_M40 } from "../../memory/mod.ts";
 export { findPulled } from "./find_pulled.ts";
 export { pull } from "./pull.ts";
-export type { Pulled, PullOptions, PullProgress, PullStart } from "./types.ts";
+export type { Pulled, PullOptions, PullStart } from "./types.ts";
 export { copyModel } from "./copy.ts";
 export { createModel, type Creation, parseCreation } from "./create.ts";

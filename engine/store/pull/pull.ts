@@ -12,7 +12,6 @@ import {
   parseNewModelName,
   parseReference,
   PARTIAL_FOLDER,
-  type ReadableHead,
   type RecordedFile,
   type Reference,
   requireModelsDirectory,
@@ -144,7 +143,7 @@ async function fetchFiles(
   const got = await download(remote, join(directory, file), {
     signal,
     onProgress,
-    checkHead: async (head: ReadableHead) => {
+    checkHead: async (head) => {
       await checkHeads([{ path, head }], choice, source, checking);
     },
   });

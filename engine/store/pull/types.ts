@@ -1,13 +1,5 @@
 import type { KvType } from "../../memory/mod.ts";
-import type { RecordedFile } from "../mod.ts";
-
-/** How much of a model is there. */
-export interface PullProgress {
-  readonly doneBytes: number;
-  readonly totalBytes?: number;
-  /** What keeps it from going on, for a person. */
-  readonly note?: string;
-}
+import type { DownloadProgress, RecordedFile } from "../mod.ts";
 
 /** What is about to be fetched. */
 export interface PullStart {
@@ -36,7 +28,7 @@ export interface PullOptions {
   readonly signal?: AbortSignal;
   readonly onNote?: (sentence: string) => void;
   readonly onStart?: (start: PullStart) => void;
-  readonly onProgress?: (progress: PullProgress) => void;
+  readonly onProgress?: (progress: DownloadProgress) => void;
 }
 
 /** What came of a pull. */
