@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
+import { golden, GOLDEN_NAMES } from "../../tests/fixtures/goldens.ts";
 import { randomOf } from "../../tools/fuzz/mutate.ts";
 import { M40Error } from "../errors.ts";
 import { type Gguf, parseGguf } from "./reader.ts";
@@ -53,11 +54,9 @@ function numberPlaces(header: Uint8Array): number[] {
 }
 
 async function seedlings(): Promise<Seedling[]> {
-  const folder = new URL("../../tests/data/golden/", import.meta.url);
-  const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
   const list: Seedling[] = [];
-  for (const name of names.filter((name) => name.endsWith(".gguf"))) {
-    const bytes = await Deno.readFile(new URL(name, folder));
+  for (const name of GOLDEN_NAMES) {
+    const bytes = await Deno.readFile(golden(name));
     const header = bytes.slice(0, parseGguf(bytes, name).dataOffset);
     list.push({ name, header, fileBytes: bytes.length, places: numberPlaces(header) });
   }

@@ -15,11 +15,8 @@ import { StringArray } from "./string_array.ts";
 import { GGML_TYPES, tensorTypeByName } from "./types.ts";
 import { type GgufTensorInput, writeGguf } from "./writer.ts";
 import { GgufBytes } from "../../tests/fixtures/gguf_bytes.ts";
+import { golden, GOLDEN_NAMES } from "../../tests/fixtures/goldens.ts";
 import { TemporaryFolder } from "../../tests/fixtures/temporary.ts";
-
-const golden = new URL("../../tests/data/golden/", import.meta.url);
-const goldens = [...Deno.readDirSync(golden)].map(({ name }) => name)
-  .filter((name) => name.endsWith(".gguf")).sort();
 
 async function withFolder(body: (folder: string) => Promise<void>) {
   using temporary = new TemporaryFolder();
@@ -35,12 +32,12 @@ function plain(gguf: Gguf): [string, unknown][] {
   ]);
 }
 
-Deno.test("GGUF: there are golden files to read", () => assertGreater(goldens.length, 5));
+Deno.test("GGUF: there are golden files to read", () => assertGreater(GOLDEN_NAMES.length, 5));
 
-for (const name of goldens) {
+for (const name of GOLDEN_NAMES) {
   Deno.test(`GGUF: ${name} is read, written and read again without a change`, async () => {
-    const bytes = await Deno.readFile(new URL(name, golden));
-    const first = await readGguf(fromFileUrl(new URL(name, golden)));
+    const bytes = await Deno.readFile(golden(name));
+    const first = await readGguf(golden(name));
     assertEquals(first.version, 3);
     assertEquals(first.fileBytes, bytes.length);
     assertGreater(first.tensors.size, 10);

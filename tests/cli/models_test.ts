@@ -5,7 +5,8 @@ import { NestedArray } from "../../engine/gguf/metadata.ts";
 import { tensorTypeByName } from "../../engine/gguf/types.ts";
 import { writeGguf } from "../../engine/gguf/writer.ts";
 import { companionFile, COMPANIONS, kindOf } from "../fixtures/companion_files.ts";
-import { f32, Rewritten, u32 } from "../fixtures/ollama_dialect.ts";
+import { f32, u32 } from "../fixtures/changed_model.ts";
+import { Rewritten } from "../fixtures/rewritten_model.ts";
 import { GOLDEN, Home, TINY } from "../fixtures/cli_program.ts";
 import { m40 } from "../fixtures/cli_session.ts";
 

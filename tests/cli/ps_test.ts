@@ -2,7 +2,8 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Home } from "../fixtures/cli_program.ts";
 import { m40 } from "../fixtures/cli_session.ts";
 import { startModels } from "../fixtures/server_models_fixture.ts";
-import { MODEL, NO_END, openRequest, startServer, until } from "../fixtures/server_fixture.ts";
+import { MODEL, NO_END, openRequest, startServer } from "../fixtures/server_fixture.ts";
+import { until } from "../fixtures/waiting.ts";
 
 Deno.test("m40 ps: a table of running and waiting requests, and a line that sums up", async () => {
   await using home = await Home.make();

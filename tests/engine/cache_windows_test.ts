@@ -1,6 +1,7 @@
 import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
 import { Engine, type EngineOptions, type GenerateRequest } from "../../engine/mod.ts";
 import { BACKEND } from "../fixtures/device_harness.ts";
+import { golden } from "../fixtures/goldens.ts";
 import { CONTEXT, WINDOW, writeWindowedModel } from "../fixtures/windowed_model.ts";
 
 // A whole engine whose model has layers with windows: KV blocks behind windows are released, and no request's tokens
@@ -254,7 +255,7 @@ for (const [name, groups] of Object.entries(MODELS)) {
 }
 
 Deno.test("a latent cache: its KV blocks are shared, saved, restored and computed again, and no request's tokens change", async () => {
-  const model = new URL("../data/golden/deepseek2.gguf", import.meta.url).pathname;
+  const model = golden("deepseek2");
   const asked = (i: number): GenerateRequest => ({
     prompt: [...promptOf(70, i % 3), ...promptOf(1 + 5 * i, 1 + i)],
     maxTokens: 110,

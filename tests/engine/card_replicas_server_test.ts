@@ -6,13 +6,13 @@ import {
   processesOf,
   replicasOf,
   stepsOf,
-  until,
 } from "../fixtures/card_replicas.ts";
 import { Home, m40 } from "../fixtures/cli_program.ts";
 import { BACKEND } from "../fixtures/device_harness.ts";
 import { childrenOf, endOf } from "../fixtures/process_table.ts";
 import { MODEL, NO_END, startServer, type TestServer } from "../fixtures/server_fixture.ts";
 import { devicesOf } from "../fixtures/staged_engines.ts";
+import { until } from "../fixtures/waiting.ts";
 
 // A server whose model has a replica on each device: what it reports of each, and how requests end where one is lost.
 
@@ -60,7 +60,7 @@ Deno.test("a server with replicas answers as one with one device, and reports ea
   const gone = new AbortController();
   const body = { ...BODY, max_tokens: 8000, n: 3 };
   const long = server.post("/v1/completions", body, { signal: gone.signal }).catch(() => {});
-  await until(() => server.engine.status().running === 3, "they run");
+  await until("they run", () => server.engine.status().running === 3);
   const names = server.engine.replicas!.map(({ name }) => name);
   const slots = await (await fetch(`${server.url}/slots`)).json();
   assertEquals(
@@ -116,9 +116,9 @@ Deno.test("a replica is killed under load: every stream and answer comes to its 
         : server.post("/v1/completions", { ...BODY, seed }).then(textsOf).then(([text]) => text)
     );
   const answers = ask();
-  await until(() => stepsOf(server.engine)[1] > 4, "it computes");
+  await until("it computes", () => stepsOf(server.engine)[1] > 4);
   await killBusy(killed);
-  await until(() => replicasOf(server.engine).length === 1, "its loss is noticed");
+  await until("its loss is noticed", () => replicasOf(server.engine).length === 1);
   const labels = `device="${name}",`;
   assertEquals(await metric(server, "m40_replica_ready", labels), 0);
   assertEquals(await metric(server, "m40_device_failed"), 0);
@@ -130,7 +130,7 @@ Deno.test("a replica is killed under load: every stream and answer comes to its 
   assertMatch(slots.devices[1].reason, /signal 9/);
   assertEquals(await Promise.all(answers), alone);
 
-  await until(() => replicasOf(server.engine).length === 2, "it is ready again");
+  await until("it is ready again", () => replicasOf(server.engine).length === 2);
   assertEquals(await Promise.all(ask()), alone);
   assert(stepsOf(server.engine)[1] > 0);
   assertEquals(await metric(server, "m40_replica_ready", labels), 1);
@@ -153,7 +153,7 @@ Deno.test("a replica that does nothing and whose process has ended is noticed by
     if (index === 1) await fetch(`${server.url}/ready`).then((response) => response.body?.cancel());
     await textsOf(await server.post("/v1/completions", BODY));
     assertEquals(server.engine.replicas![index].losses, 1);
-    await until(() => replicasOf(server.engine).length === 2, "it is ready again");
+    await until("it is ready again", () => replicasOf(server.engine).length === 2);
   }
 });
 
@@ -166,7 +166,7 @@ Deno.test("a replica that hangs holds up its own requests alone, and these migra
   const hung = Promise.withResolvers<never>();
   placed.scheduled.step = () => hung.promise;
   const first = server.post("/v1/completions", { ...BODY, seed: 0 });
-  await until(() => isComputing(replicasOf(server.engine)[0]), "the first computes");
+  await until("the first computes", () => isComputing(replicasOf(server.engine)[0]));
   for (let seed = 0; seed < 4; seed++) {
     await textsOf(await server.post("/v1/completions", { ...BODY, prompt: `Other ${seed}`, seed }));
   }
@@ -185,7 +185,7 @@ Deno.test("all replicas are killed: it is as with one device that is lost, and n
     const answers = [0, 1, 2].map((seed) =>
       server.post("/v1/completions", { ...BODY, seed, max_tokens: 8000 })
     );
-    await until(() => replicasOf(server.engine).every(isComputing), "both compute");
+    await until("both compute", () => replicasOf(server.engine).every(isComputing));
     await killBusy(...processes);
     for (const response of await Promise.all(answers)) {
       const { error } = await response.json();

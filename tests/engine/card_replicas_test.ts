@@ -6,11 +6,12 @@ import {
   processesOf,
   replicasOf,
   stepsOf,
-  until,
   withReplicas,
 } from "../fixtures/card_replicas.ts";
-import { asking, collect, GOLDEN, promptOf } from "../fixtures/engine_fixture.ts";
+import { asking, collect, promptOf } from "../fixtures/engine_fixture.ts";
+import { GOLDEN } from "../fixtures/goldens.ts";
 import { answersTo } from "../fixtures/staged_engines.ts";
+import { until } from "../fixtures/waiting.ts";
 import { writeWindowedModel } from "../fixtures/windowed_model.ts";
 import { TemporaryFolder } from "../fixtures/temporary.ts";
 
@@ -99,7 +100,7 @@ Deno.test("requests spread over idle replicas, and samples of one prompt stay to
       (_, i) => engine.generate(asking(promptOf(9, i), 60)),
     );
     const answers = running.map(collect);
-    await until(() => where(0) + where(1) === 4, "all run");
+    await until("all run", () => where(0) + where(1) === 4);
     assertEquals([where(0), where(1)], [2, 2]);
     await Promise.all(answers);
 
@@ -112,7 +113,7 @@ Deno.test("requests spread over idle replicas, and samples of one prompt stay to
       })),
     );
     const sampled = samples.map(collect);
-    await until(() => where(0) + where(1) === 3, "the samples run");
+    await until("the samples run", () => where(0) + where(1) === 3);
     assertEquals([where(0), where(1)].toSorted(), [0, 3]);
     await Promise.all(sampled);
     assert(engine.status().promptTokens - before < 110, "the prompt is computed once");
@@ -127,16 +128,13 @@ Deno.test("a conversation's next turn returns to the replica that has its prefix
       const cached: number[] = [];
       await Promise.all(talks.map(async (talk, i) => {
         const generation = engine.generate(asking(talk, 40));
-        await until(
-          () =>
-            replicasOf(engine).some(({ scheduler }) =>
-              scheduler.sequences().includes(generation.sequence)
-            ),
-          "it runs",
-        );
-        const home = replicasOf(engine).findIndex(({ scheduler }) =>
-          scheduler.sequences().includes(generation.sequence)
-        );
+        let home = -1;
+        await until("it runs", () => {
+          home = replicasOf(engine).findIndex(({ scheduler }) =>
+            scheduler.sequences().includes(generation.sequence)
+          );
+          return home >= 0;
+        });
         assertEquals(homes.get(i) ?? home, home, `talk ${i}, turn ${turn}`);
         homes.set(i, home);
         const { tokens } = await collect(generation);
@@ -161,7 +159,7 @@ Deno.test("more than may wait are refused, counted over all replicas", async () 
       engine.generate(asking(promptOf(9), 5));
     }, M40Error);
     assertEquals(error.code, "queue_full");
-    await until(() => engine.status().running === 4, "all slots are taken");
+    await until("all slots are taken", () => engine.status().running === 4);
     assertEquals(engine.status().waiting, 3);
     assertEquals(new Set(engine.slots().map(({ id }) => id)).size, 7);
     running[6].cancel();
@@ -193,13 +191,13 @@ Deno.test("a replica's process is killed under load: nothing is lost or changed,
     const generations = asked.map((request) => engine.generate(request));
     const answers = generations.map(collect);
     // Some have begun there, some wait.
-    await until(() => stepsOf(engine)[1] > 5, "it computes");
+    await until("it computes", () => stepsOf(engine)[1] > 5);
     await killBusy(process);
     assertEquals(await Promise.all(answers), one);
     const name = engine.replicas![1].name;
     assertMatch(said[0], new RegExp(`^A replica was lost, .*: .*signal 9.* 1 of 2 go on`));
     assert(said[0].includes(name));
-    await until(() => engine.status().lostReplicas!.length === 0, "it is ready again");
+    await until("it is ready again", () => engine.status().lostReplicas!.length === 0);
     assertEquals(engine.replicas!.map(({ state, losses }) => [state, losses]), [["ready", 0], [
       "ready",
       1,
@@ -225,12 +223,12 @@ Deno.test("an onReplica that throws ends nothing: the other replicas go on, and 
   };
   await withReplicas(MODEL, 2, options, async (engine) => {
     const answers = answersTo(engine, asked);
-    await until(() => stepsOf(engine)[1] > 2, "it computes");
+    await until("it computes", () => stepsOf(engine)[1] > 2);
     await killBusy(processesOf(engine)[1]);
     assertEquals(await answers, one);
     // A status call notices the loss of an idle device.
-    await until(() => engine.status() && reported.length > 0, "what threw is reported");
-    await until(() => engine.status().lostReplicas!.length === 0, "it is ready again");
+    await until("what threw is reported", () => engine.status() && reported.length > 0);
+    await until("it is ready again", () => engine.status().lostReplicas!.length === 0);
     assertEquals(String(reported), "Error: it is not heard");
     assert(engine.status().observerErrors >= 2);
   });
@@ -258,7 +256,7 @@ Deno.test("a replica whose file was replaced meanwhile is not loaded from the ot
     Deno.kill(processesOf(engine)[0], "SIGKILL");
     const isSaid = () => said.some((text) => text.includes("was replaced"));
     // A status call notices the loss of an idle device.
-    await until(() => engine.status() && isSaid(), "that is said");
+    await until("that is said", () => engine.status() && isSaid());
     assertEquals(engine.replicas!.map(({ state }) => state === "ready"), [false, true]);
     assertEquals(await answersTo(engine, asked), before);
   });
@@ -274,10 +272,10 @@ Deno.test("replicas of one kind have one disk cache: what one wrote, another one
     const first = engine.generate(request);
     const { tokens } = await collect(first);
     const home = stepsOf(engine).findIndex((steps) => steps > 0);
-    await until(() => engine.status().disk!.writtenKvBlocks >= 12, "its KV blocks are written");
+    await until("its KV blocks are written", () => engine.status().disk!.writtenKvBlocks >= 12);
     const process = processesOf(engine)[home];
     Deno.kill(process, "SIGKILL");
-    await until(() => engine.status().lostReplicas!.length > 0, "its loss is noticed");
+    await until("its loss is noticed", () => engine.status().lostReplicas!.length > 0);
     const second = engine.generate(request);
     assertEquals((await collect(second)).tokens, tokens);
     assertEquals([first.cachedTokens, second.cachedTokens], [0, 384]);

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { Engine, type EngineOptions, type Generation, M40Error } from "../../engine/mod.ts";
 import { demoModelFile } from "../../engine/store/demo_model.ts";
 import { BACKEND } from "../fixtures/device_harness.ts";
-import { GOLDEN } from "../fixtures/engine_fixture.ts";
+import { GOLDEN } from "../fixtures/goldens.ts";
 import { ENDLESS_TEMPLATE } from "../fixtures/render_jobs.ts";
 
 async function withDemo<T>(options: EngineOptions, work: (engine: Engine) => Promise<T>) {

@@ -2,14 +2,8 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { openDevice, openDeviceProcess } from "../../engine/device/open.ts";
 import { Engine, type EngineOptions, M40Error } from "../../engine/mod.ts";
 import { BACKEND } from "../fixtures/device_harness.ts";
-import {
-  asking,
-  cardOf,
-  collect,
-  GOLDEN,
-  promptOf,
-  withEngine,
-} from "../fixtures/engine_fixture.ts";
+import { asking, cardOf, collect, promptOf, withEngine } from "../fixtures/engine_fixture.ts";
+import { GOLDEN, golden } from "../fixtures/goldens.ts";
 import { TemporaryEnvironment } from "../fixtures/temporary.ts";
 
 // The device in a process of its own computes the same.
@@ -19,8 +13,6 @@ const MODELS = ["llama", "gpt-oss", "gemma3", "deepseek2", "mixtral-moe", "qwen3
 
 /** Of an answer; a step of the emulation takes as long as hundreds on other devices. */
 const MAX_TOKENS = BACKEND === "emulated" ? 8 : 24;
-
-const folder = new URL("../data/golden/", import.meta.url);
 
 /** What an engine on a model answers, every bit of it. */
 async function answers(path: string, options: EngineOptions): Promise<unknown[]> {
@@ -47,7 +39,7 @@ async function answers(path: string, options: EngineOptions): Promise<unknown[]>
 
 for (const name of MODELS) {
   Deno.test(`${name} in a process of its own gives the bits that it gives without`, async () => {
-    const path = new URL(`${name}.gguf`, folder).pathname;
+    const path = golden(name);
     const expected = await answers(path, {});
     assertEquals(await answers(path, { deviceProcess: true }), expected);
     assert(JSON.stringify(expected).length > 1000);

@@ -4,7 +4,6 @@ import { type Engine, M40Error, readGguf } from "../../engine/mod.ts";
 import {
   asking,
   collect,
-  GOLDEN,
   limitSteps,
   nextStep,
   POISON,
@@ -12,7 +11,10 @@ import {
   withEngine,
   withPoison,
 } from "../fixtures/engine_fixture.ts";
-import { withPooling } from "../fixtures/pooled_model.ts";
+import { u32 } from "../fixtures/changed_model.ts";
+import { GOLDEN } from "../fixtures/goldens.ts";
+import { Rewritten } from "../fixtures/rewritten_model.ts";
+import { TemporaryFile } from "../fixtures/temporary.ts";
 
 const MEAN = 1;
 
@@ -47,6 +49,13 @@ async function evaluate(engine: Engine, tokens: number[]): Promise<Float32Array[
   const logits: Float32Array[] = [];
   for await (const position of engine.evaluate(tokens)) logits.push(position.logits);
   return logits;
+}
+
+/** Does work with a copy of the small model whose file says how it is pooled. */
+async function withPooling<T>(type: number, work: (path: string) => Promise<T>): Promise<T> {
+  using temporary = new TemporaryFile(".gguf");
+  await (await Rewritten.of("llama")).set("%s.pooling_type", u32(type)).write(temporary.path);
+  return await work(temporary.path);
 }
 
 Deno.test("a text's vector points where its last hidden state does, of which the logits are made", async () => {

@@ -8,11 +8,10 @@ import {
   limitSteps,
   POISON,
   promptOf,
-  sleep,
-  until,
   withEngine,
   withPoison,
 } from "../fixtures/engine_fixture.ts";
+import { sleep, until } from "../fixtures/waiting.ts";
 
 // A failure ends its own request alone. Device failures are injected into the device's functions.
 

@@ -12,13 +12,12 @@ import {
   cardOf,
   collect,
   firstToken,
-  GOLDEN,
   limitSteps,
   promptOf,
-  sleep,
-  until,
   withEngine,
 } from "../fixtures/engine_fixture.ts";
+import { GOLDEN } from "../fixtures/goldens.ts";
+import { sleep, until } from "../fixtures/waiting.ts";
 
 Deno.test("an observer that throws at every call is reported once, and stops nothing", async () => {
   const request = asking(promptOf(40), 20);

@@ -1,14 +1,8 @@
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
-import {
-  type Engine,
-  type GenerateRequest,
-  readGguf,
-  type SamplingParameters,
-} from "../../engine/mod.ts";
+import type { Engine, GenerateRequest, SamplingParameters } from "../../engine/mod.ts";
 import { M40Error } from "../../engine/errors.ts";
-import type { MetadataEntry } from "../../engine/gguf/metadata.ts";
-import { writeGguf } from "../../engine/gguf/writer.ts";
-import { asking, collect, GOLDEN, promptOf, withEngine } from "../fixtures/engine_fixture.ts";
+import { asking, collect, promptOf, withEngine } from "../fixtures/engine_fixture.ts";
+import { Rewritten } from "../fixtures/rewritten_model.ts";
 import { TemporaryFile } from "../fixtures/temporary.ts";
 
 // Samplers through the whole engine: what requests and a model's file ask for.
@@ -175,25 +169,16 @@ async function withDefaults(
 ): Promise<void> {
   using temporary = new TemporaryFile(".gguf");
   const path = temporary.path;
-  const gguf = await readGguf(GOLDEN);
-  const bytes = await Deno.readFile(GOLDEN);
-  const entries = Object.entries(defaults).map(([key, value]): [string, MetadataEntry] => {
+  const file = await Rewritten.of("llama");
+  for (const [key, value] of Object.entries(defaults)) {
     const type = typeof value === "string"
       ? "string"
       : Number.isInteger(value)
       ? "int32"
       : "float32";
-    return [`general.sampling.${key}`, { type, value }];
-  });
-  await writeGguf(path, {
-    metadata: [...gguf.metadata.entries(), ...entries],
-    tensors: [...gguf.tensors.values()].map(({ name, shape, type, offset, bytes: length }) => ({
-      name,
-      shape,
-      type,
-      data: bytes.slice(offset, offset + length),
-    })),
-  });
+    file.set(`general.sampling.${key}`, { type, value });
+  }
+  await file.write(path);
   const warnings: string[] = [];
   const onWarning = (warning: string) => void warnings.push(warning);
   await withEngine({ path, onWarning }, (engine) => work(engine, warnings));

@@ -8,10 +8,10 @@ import {
   nextStep,
   POISON,
   promptOf,
-  sleep,
   withEngine,
   withPoison,
 } from "../fixtures/engine_fixture.ts";
+import { sleep } from "../fixtures/waiting.ts";
 
 /** The error that a promise rejects with. */
 async function codeOf(promise: Promise<unknown>): Promise<string> {

@@ -5,6 +5,7 @@ import { Constraints } from "../../engine/grammar/constraints.ts";
 import type { Steering } from "../../engine/sampling/steering.ts";
 import { demoModelFile } from "../../engine/store/demo_model.ts";
 import { promptOf, withEngine } from "../fixtures/engine_fixture.ts";
+import { golden } from "../fixtures/goldens.ts";
 
 /** An object as an agent's tool has it: most of its text is certain. */
 const TOOL: Constraint = {
@@ -91,7 +92,6 @@ async function both(
   return { answers: alone, status, slow };
 }
 
-const golden = (name: string) => new URL(`../data/golden/${name}.gguf`, import.meta.url).pathname;
 const MODELS: [string, string | undefined][] = [
   ["a model of noise", undefined],
   ["the demo model", demoModelFile],

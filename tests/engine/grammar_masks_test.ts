@@ -9,8 +9,8 @@ import { LazyMasks } from "../../engine/grammar/lazy_masks.ts";
 import { Preparation } from "../../engine/grammar/preparation.ts";
 import { parseRegex } from "../../engine/grammar/regex.ts";
 import { loadTokenizer, readGguf } from "../../engine/mod.ts";
+import { GOLDEN } from "../fixtures/goldens.ts";
 import { grammarOf, randomIntegers } from "../fixtures/grammar_texts.ts";
-import { GOLDEN } from "../fixtures/engine_fixture.ts";
 
 const encoder = new TextEncoder();
 

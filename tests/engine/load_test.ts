@@ -2,7 +2,8 @@ import { assert, assertEquals } from "@std/assert";
 import { load, LOAD_DEFAULTS } from "../../tools/load.ts";
 import { type LoadRequest, RequestSource } from "../../tools/load/requests.ts";
 import { Samples } from "../../tools/load/results.ts";
-import { startServer, until } from "../fixtures/server_fixture.ts";
+import { startServer } from "../fixtures/server_fixture.ts";
+import { until } from "../fixtures/waiting.ts";
 
 Deno.test("two seconds of load: all kinds of clients are served without an error, and nothing is left", async () => {
   await using server = await startServer({ engine: { parallel: 4, maxQueue: 64 } });

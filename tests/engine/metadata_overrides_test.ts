@@ -16,7 +16,7 @@ import { readModel } from "../../engine/models/read_model.ts";
 import { changed, f32, goldenHeader, text, u32 } from "../fixtures/changed_model.ts";
 import { Home, TINY } from "../fixtures/cli_program.ts";
 import { m40 } from "../fixtures/cli_session.ts";
-import { Rewritten } from "../fixtures/ollama_dialect.ts";
+import { Rewritten } from "../fixtures/rewritten_model.ts";
 import { TemporaryFile } from "../fixtures/temporary.ts";
 
 /** What a key is once an override was applied to a golden. */

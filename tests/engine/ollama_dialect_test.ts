@@ -5,9 +5,11 @@ import { M40Error } from "../../engine/errors.ts";
 import { type Gguf, parseGguf, readGguf } from "../../engine/gguf/reader.ts";
 import { translateOllama } from "../../engine/gguf/ollama/mod.ts";
 import { Engine } from "../../engine/mod.ts";
-import { changed, goldenHeader, GOLDENS, i32s, read } from "../fixtures/changed_model.ts";
+import { changed, goldenHeader, i32s, read, text } from "../fixtures/changed_model.ts";
+import { golden, GOLDEN_NAMES } from "../fixtures/goldens.ts";
 import { BACKEND, EXECUTOR } from "../fixtures/device_harness.ts";
-import { DIALECTS, Rewritten, text } from "../fixtures/ollama_dialect.ts";
+import { DIALECTS } from "../fixtures/ollama_dialect.ts";
+import { Rewritten } from "../fixtures/rewritten_model.ts";
 import { TemporaryFile, TemporaryFolder } from "../fixtures/temporary.ts";
 
 // Files as Ollama's library has them: goldens rewritten, which must give the logits that they give under llama.cpp's names.
@@ -48,9 +50,8 @@ for (const { family, golden, both, rewrite } of DIALECTS) {
 }
 
 Deno.test("a golden's header is left as it is: none is in Ollama's dialect", async () => {
-  for (const { name } of Deno.readDirSync(GOLDENS)) {
-    if (!name.endsWith(".gguf")) continue;
-    const gguf = parseGguf(await Deno.readFile(new URL(name, GOLDENS)), name);
+  for (const name of GOLDEN_NAMES) {
+    const gguf = parseGguf(await Deno.readFile(golden(name)), name);
     assertEquals(translateOllama(gguf) === gguf, true, name);
   }
 });

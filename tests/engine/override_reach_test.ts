@@ -7,7 +7,7 @@ import { f32, text } from "../fixtures/changed_model.ts";
 import { Home, startServe } from "../fixtures/cli_program.ts";
 import { m40 } from "../fixtures/cli_session.ts";
 import { asking, promptOf } from "../fixtures/engine_fixture.ts";
-import { Rewritten } from "../fixtures/ollama_dialect.ts";
+import { Rewritten } from "../fixtures/rewritten_model.ts";
 import { writeLargeProductsModel } from "../fixtures/large_products_model.ts";
 import { answersTo, withCards } from "../fixtures/staged_engines.ts";
 import { TemporaryFolder } from "../fixtures/temporary.ts";

@@ -16,13 +16,7 @@ import { cutsOf, handedOver } from "../../engine/program/cuts.ts";
 import { type ProgramPart, splitProgram } from "../../engine/program/split.ts";
 import { KvBlockLayout } from "../../engine/scheduler/kv_blocks/kv_block_layout.ts";
 import { BACKEND, tokenBuffer } from "../fixtures/device_harness.ts";
-
-const folder = new URL("../data/golden/", import.meta.url);
-const NAMES = [...Deno.readDirSync(folder)]
-  .map(({ name }) => name)
-  .filter((name) => name.endsWith(".gguf"))
-  .map((name) => name.slice(0, -".gguf".length))
-  .sort();
+import { golden, GOLDEN_NAMES } from "../fixtures/goldens.ts";
 
 const CONTEXT = 64;
 /** A prompt's chunk, another, and tokens that are decoded one by one and two together. */
@@ -106,9 +100,9 @@ function someCuts(program: Program): number[][] {
   return [...cuts.map((cut) => [cut]), ...(second === undefined ? [] : [[first, second]])];
 }
 
-for (const name of NAMES) {
+for (const name of GOLDEN_NAMES) {
   Deno.test(`${name}: parts of it compute the bits of the whole, wherever it is cut`, async () => {
-    const gguf = await readGguf(new URL(`${name}.gguf`, folder).pathname);
+    const gguf = await readGguf(golden(name));
     const { program, shape } = architectureOf(gguf).read(gguf, {});
     await using library = KernelLibrary.find(BACKEND);
     const run = async (cuts: readonly number[]) => {

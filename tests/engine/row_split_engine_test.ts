@@ -4,8 +4,9 @@ import { M40Error } from "../../engine/errors.ts";
 import { Engine, type EngineOptions, type GenerateRequest } from "../../engine/mod.ts";
 import { BACKEND } from "../fixtures/device_harness.ts";
 import { collect } from "../fixtures/engine_fixture.ts";
+import { golden } from "../fixtures/goldens.ts";
 import { LARGE_CONTEXT, writeLargeProductsModel } from "../fixtures/large_products_model.ts";
-import { answersTo, devicesOf, golden, withCards } from "../fixtures/staged_engines.ts";
+import { answersTo, devicesOf, withCards } from "../fixtures/staged_engines.ts";
 
 // A whole engine with row-split models on two and three devices answers with the bits of one device. Its KV blocks
 // and states go to host memory and to disk and come back. It ends what it cannot continue.

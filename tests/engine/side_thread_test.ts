@@ -8,8 +8,9 @@ import { buildNetworks, type Constraint, grammarOf } from "../../engine/grammar/
 import { parseJson } from "../../engine/json/parse_json.ts";
 import type { Job } from "../../engine/side_thread/jobs.ts";
 import { SideThread } from "../../engine/side_thread/side_thread.ts";
-import { GOLDEN, withEngine } from "../fixtures/engine_fixture.ts";
+import { withEngine } from "../fixtures/engine_fixture.ts";
 import { loadTokenizer, readGguf } from "../../engine/mod.ts";
+import { GOLDEN } from "../fixtures/goldens.ts";
 import { startServer } from "../fixtures/server_fixture.ts";
 
 const REFUSED: Constraint = { kind: "regex", pattern: "((a{1,100}){1,100}){1,100}" };

@@ -1,8 +1,13 @@
-import { createHash } from "node:crypto";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { StepResult } from "../../engine/device/step_result.ts";
 import { isDeviceLoss, M40Error } from "../../engine/errors.ts";
-import { follower, type StagedModel, withStages } from "../fixtures/staged_model.ts";
+import {
+  follower,
+  logitsOf,
+  type StagedModel,
+  tokensOf,
+  withStages,
+} from "../fixtures/staged_model.ts";
 
 // A model over several cards: what it computes has the bits of one card's, whatever else is under way.
 
@@ -18,18 +23,6 @@ const CHUNKS: readonly { readonly count: number; readonly decode: boolean }[] = 
   { count: 1, decode: true },
   { count: 2, decode: true },
 ];
-
-const tokensOf = (n: number, position: number, count: number) =>
-  Array.from({ length: count }, (_, i) => 3 + (n * 31 + (position + i) * 17) % 100);
-
-/** The logits of a step's outputs, as digits: what differs is short then. */
-function logitsOf({ outputs }: StepResult): string[] {
-  return outputs.map(({ status, values }) => {
-    assertEquals(status, "ok");
-    const bytes = new Uint8Array(values!.slice().buffer);
-    return createHash("sha256").update(bytes).digest("hex");
-  });
-}
 
 /** The logits of three sequences' tokens, of all chunks one after the other. */
 async function computed(model: StagedModel, together: boolean): Promise<string[][][]> {

@@ -1,14 +1,12 @@
 import { assertAlmostEquals, assertEquals } from "@std/assert";
-import { fromFileUrl } from "@std/path";
-import { readGguf } from "../../engine/gguf/reader.ts";
 import { architectureOf } from "../../engine/models/architecture.ts";
 import { stepWork } from "../../engine/program/work.ts";
+import { goldenHeader } from "../fixtures/changed_model.ts";
 
 const one = { tokens: 1, outputs: 1, sequences: 1, attended: 0, kvValueBytes: 2 };
 
-async function golden(name: string) {
-  const path = fromFileUrl(new URL(`../data/golden/${name}.gguf`, import.meta.url));
-  const gguf = await readGguf(path);
+async function programOf(name: string) {
+  const gguf = await goldenHeader(name);
   const { program } = architectureOf(gguf).read(gguf);
   const bytes = (pattern: RegExp) =>
     [...gguf.tensors.values()].filter(({ name }) => pattern.test(name))
@@ -17,7 +15,7 @@ async function golden(name: string) {
 }
 
 Deno.test("work of a step: all weights are read once, of the embeddings a row a token", async () => {
-  const { program, bytes, gguf } = await golden("llama");
+  const { program, bytes, gguf } = await programOf("llama");
   const { bytes: read, flop } = stepWork(program, one);
   const weights = bytes(/^(?!token_embd)/);
   const matrices = weights - bytes(/norm/);
@@ -28,7 +26,7 @@ Deno.test("work of a step: all weights are read once, of the embeddings a row a 
 });
 
 Deno.test("work of a step: of the experts those that are chosen, more with each token, never more than all", async () => {
-  const { program, bytes, gguf } = await golden("mixtral-moe");
+  const { program, bytes, gguf } = await programOf("mixtral-moe");
   const used = gguf.metadata.number("llama.expert_used_count");
   const experts = gguf.metadata.number("llama.expert_count");
   const rest = stepWork(program, one).bytes - bytes(/_exps/) * used / experts;
@@ -39,7 +37,7 @@ Deno.test("work of a step: of the experts those that are chosen, more with each 
 });
 
 Deno.test("work of a step: keys and values of every sequence", async () => {
-  const { program, gguf } = await golden("llama");
+  const { program, gguf } = await programOf("llama");
   const kv = (key: string) => gguf.metadata.number(`llama.${key}`);
   const values = 2 * kv("attention.head_count_kv") * kv("embedding_length") /
     kv("attention.head_count") * kv("block_count");
@@ -50,7 +48,7 @@ Deno.test("work of a step: keys and values of every sequence", async () => {
 });
 
 Deno.test("work of a step: the states of every sequence are read and written, however long it is", async () => {
-  const { program, bytes } = await golden("qwen35");
+  const { program, bytes } = await programOf("qwen35");
   const values = 3 * (3 * 128 + 4 * 16 * 16);
   const work = (sequences: number, attended = 0) =>
     stepWork(program, { ...one, sequences, attended });

@@ -7,7 +7,7 @@ import { hubDirectory } from "../../engine/store/caches/hugging_face.ts";
 import { listModels, recordDefaults, resolveModel } from "../../engine/store/mod.ts";
 import { writeRecord } from "../../engine/store/record.ts";
 import { companionFile } from "../fixtures/companion_files.ts";
-import { GOLDEN } from "../fixtures/engine_fixture.ts";
+import { GOLDEN } from "../fixtures/goldens.ts";
 import {
   inStore,
   type ManifestLayer,

@@ -5,7 +5,7 @@ import { M40Error } from "../../engine/errors.ts";
 import { readGguf } from "../../engine/gguf/reader.ts";
 import { listModels, resolveModel } from "../../engine/store/mod.ts";
 import { companionFile, COMPANIONS } from "../fixtures/companion_files.ts";
-import { GOLDEN } from "../fixtures/engine_fixture.ts";
+import { GOLDEN } from "../fixtures/goldens.ts";
 import { splitModel } from "../fixtures/split_model.ts";
 import { inStore, put, putHubFile } from "../fixtures/store_folder.ts";
 

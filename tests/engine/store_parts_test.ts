@@ -3,7 +3,8 @@ import { basename, join } from "@std/path";
 import { M40Error } from "../../engine/errors.ts";
 import type { MetadataEntry } from "../../engine/gguf/metadata.ts";
 import { readGguf } from "../../engine/gguf/reader.ts";
-import { GOLDEN, withEngine } from "../fixtures/engine_fixture.ts";
+import { withEngine } from "../fixtures/engine_fixture.ts";
+import { GOLDEN, golden, GOLDEN_NAMES } from "../fixtures/goldens.ts";
 import { type Cut, splitModel } from "../fixtures/split_model.ts";
 import { TemporaryFolder } from "../fixtures/temporary.ts";
 
@@ -11,9 +12,8 @@ import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 /** With M40_SPLIT_ALL=1 each golden is cut and computed; else some of different kinds. */
 const MODELS = Deno.env.get("M40_SPLIT_ALL") === "1"
-  ? [...Deno.readDirSync(new URL("../data/golden/", import.meta.url))]
-    .map(({ name }) => name).filter((name) => name.endsWith(".gguf")).sort()
-  : ["llama.gguf", "gpt-oss-mxfp4.gguf", "gemma4-e2b.gguf", "deepseek2-lite.gguf"];
+  ? GOLDEN_NAMES
+  : ["llama", "gpt-oss-mxfp4", "gemma4-e2b", "deepseek2-lite"];
 
 async function inFolder(test: (folder: string) => Promise<void>): Promise<void> {
   using temporary = new TemporaryFolder();
@@ -35,7 +35,7 @@ async function logits(path: string): Promise<Uint32Array[]> {
 for (const model of MODELS) {
   Deno.test(`parts: ${model} gives the bits of the whole file, whichever part is named`, () =>
     inFolder(async (folder) => {
-      const whole = new URL(`../data/golden/${model}`, import.meta.url).pathname;
+      const whole = golden(model);
       const wanted = await logits(whole);
       assertEquals(wanted.length, 7);
       const paths = await splitModel(whole, folder, "cut", { parts: 3 });

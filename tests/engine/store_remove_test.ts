@@ -6,9 +6,9 @@ import { resolveModel } from "../../engine/store/mod.ts";
 import { lockModel } from "../../engine/store/model_lock.ts";
 import { readRecord, writeRecord } from "../../engine/store/record.ts";
 import { removeModel } from "../../engine/store/remove.ts";
-import { GOLDEN } from "../fixtures/engine_fixture.ts";
 import { Home } from "../fixtures/cli_program.ts";
 import { m40 } from "../fixtures/cli_session.ts";
+import { GOLDEN } from "../fixtures/goldens.ts";
 import { splitModel } from "../fixtures/split_model.ts";
 import { inStore, put, putBlob, putHubFile, putManifest } from "../fixtures/store_folder.ts";
 

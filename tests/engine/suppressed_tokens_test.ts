@@ -3,7 +3,7 @@ import { arrayEntry } from "../../engine/gguf/entries.ts";
 import { Engine, type GenerateRequest } from "../../engine/mod.ts";
 import { loadTokenizer } from "../../engine/tokenizer/load.ts";
 import { BACKEND, EXECUTOR } from "../fixtures/device_harness.ts";
-import { Rewritten } from "../fixtures/ollama_dialect.ts";
+import { Rewritten } from "../fixtures/rewritten_model.ts";
 import { BASIC, vocabularyMetadata } from "../fixtures/tokenizer_metadata.ts";
 import { TemporaryFile } from "../fixtures/temporary.ts";
 

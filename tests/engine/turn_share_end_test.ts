@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { HttpServer } from "../../server/http/http_server.ts";
 import { defaultLimits } from "../../server/http/limits.ts";
-import { soon } from "../fixtures/server_fixture.ts";
+import { soon } from "../fixtures/waiting.ts";
 
 Deno.test("a server that ends while a connection waits for its turn does not keep that connection", async () => {
   const body = new Uint8Array(2 ** 20);

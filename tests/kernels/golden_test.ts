@@ -1,6 +1,7 @@
 import { assertEquals, assertLess } from "@std/assert";
 import { Engine } from "../../engine/mod.ts";
 import { BACKEND, EXECUTOR } from "../fixtures/device_harness.ts";
+import { golden, GOLDEN_NAMES, GOLDENS } from "../fixtures/goldens.ts";
 
 // Models of random weights, and what another implementation computes for them in float64.
 
@@ -10,37 +11,28 @@ interface Golden {
   logits: number[][];
 }
 
-const folder = new URL("../data/golden/", import.meta.url);
-
 /** How far logits may be from the golden ones, by what the KV cache holds. */
 const KV_TYPES = { f32: 1e-5, f16: 2e-3 } as const;
-
-/** Every model of the folder. */
-const NAMES = [...Deno.readDirSync(folder)]
-  .map(({ name }) => name)
-  .filter((name) => name.endsWith(".gguf"))
-  .map((name) => name.slice(0, -".gguf".length))
-  .sort();
 
 /** "one": each model with one type of cache alone, in turn, where both take too long; "other": with the other one. */
 const CACHES = Deno.env.get("M40_GOLDEN_CACHES");
 
-for (const [i, name] of NAMES.entries()) {
+for (const [i, name] of GOLDEN_NAMES.entries()) {
   for (const [j, [type, tolerance]] of Object.entries(KV_TYPES).entries()) {
     const kvType = type as keyof typeof KV_TYPES;
     if (CACHES !== undefined && (i + j) % 2 !== (CACHES === "one" ? 0 : 1)) continue;
     Deno.test(`${name}, KV cache of ${kvType}: every position's logits and the greedy continuation are those of another implementation`, async () => {
-      const golden: Golden = JSON.parse(
-        await Deno.readTextFile(new URL(`${name}.json`, folder)),
+      const wanted: Golden = JSON.parse(
+        await Deno.readTextFile(new URL(`${name}.json`, GOLDENS)),
       );
-      const path = new URL(`${name}.gguf`, folder).pathname;
+      const path = golden(name);
       await using engine = await Engine.load(path, {
         ...{ device: BACKEND, executor: EXECUTOR },
         // All of a device's memory, which a plan would take otherwise, is seldom free during other tests.
         ...{ kvType, logitsOutputs: 7, contextTokens: 128, kvBlocks: 8 },
       });
-      assertLess(await logitsError(engine, golden), tolerance);
-      assertEquals(await greedy(engine, golden), golden.greedy);
+      assertLess(await logitsError(engine, wanted), tolerance);
+      assertEquals(await greedy(engine, wanted), wanted.greedy);
     });
   }
 }

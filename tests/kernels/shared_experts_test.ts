@@ -3,19 +3,17 @@ import { join } from "@std/path";
 import { NONE } from "../../engine/device/structs.ts";
 import { type Gguf, type GgufTensor, readGguf } from "../../engine/gguf/reader.ts";
 import { tensorTypeByName } from "../../engine/gguf/types.ts";
-import { writeGguf } from "../../engine/gguf/writer.ts";
 import { Engine } from "../../engine/mod.ts";
 import { architectureOf } from "../../engine/models/architecture.ts";
 import type { Program } from "../../engine/program/program.ts";
 import { stepWork } from "../../engine/program/work.ts";
 import { assertClose, BACKEND } from "../fixtures/device_harness.ts";
+import { golden } from "../fixtures/goldens.ts";
+import { Rewritten } from "../fixtures/rewritten_model.ts";
 import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 // The experts that every token has in addition to those it is routed to. One of them is computed as one more expert of
 // each token where it has the shape of one. Otherwise, as several are, it is computed by itself.
-
-const goldenPath = (name: string) =>
-  new URL(`../data/golden/${name}.gguf`, import.meta.url).pathname;
 
 /** Its program, with some of its tensors changed. */
 function programOf(gguf: Gguf, change: (tensor: GgufTensor) => GgufTensor = (t) => t): Program {
@@ -46,9 +44,9 @@ Deno.test("an expert that every token has is computed with the others where its 
     "qwen3moe": [0, 3],
   };
   for (const [name, layers] of Object.entries(wanted)) {
-    assertEquals(together(programOf(await readGguf(goldenPath(name)))), layers, name);
+    assertEquals(together(programOf(await readGguf(golden(name)))), layers, name);
   }
-  const gguf = await readGguf(goldenPath("glm4moe"));
+  const gguf = await readGguf(golden("glm4moe"));
   const retyped = (pattern: RegExp) =>
     together(programOf(gguf, (t) => pattern.test(t.name) ? { ...t, type: F16 } : t));
   for (const weight of ["gate", "up", "down"]) {
@@ -66,7 +64,7 @@ Deno.test("an expert that every token has is computed with the others where its 
 });
 
 Deno.test("work of a step: an expert that every token has is read once, however many tokens there are", async () => {
-  const gguf = await readGguf(goldenPath("glm4moe"));
+  const gguf = await readGguf(golden("glm4moe"));
   const size = { outputs: 1, sequences: 1, attended: 0, kvValueBytes: 2 };
   const apart = programOf(
     gguf,
@@ -82,20 +80,15 @@ Deno.test("work of a step: an expert that every token has is read once, however 
 
 /** The model with shared experts of values that F16 has, in that type or in the others' own. */
 async function rounded(folder: string, name: string, type: "F16" | "F32"): Promise<string> {
-  const gguf = await readGguf(goldenPath(name));
-  const bytes = await Deno.readFile(goldenPath(name));
-  const path = join(folder, `${name}-${type}.gguf`);
-  await writeGguf(path, {
-    metadata: gguf.metadata,
-    tensors: [...gguf.tensors.values()].map((tensor) => {
-      const data = bytes.slice(tensor.offset, tensor.offset + tensor.bytes);
-      if (!tensor.name.includes("_shexp")) return { ...tensor, data };
-      const halves = Float16Array.from(new Float32Array(data.buffer));
-      const values = type === "F16" ? halves : Float32Array.from(halves);
-      const given = new Uint8Array(values.buffer);
-      return { ...tensor, type: tensorTypeByName(type)!, data: given };
-    }),
+  const file = await Rewritten.of(name);
+  file.tensors = file.tensors.map((tensor) => {
+    if (!tensor.name.includes("_shexp")) return tensor;
+    const halves = Float16Array.from(new Float32Array((tensor.data as Uint8Array).slice().buffer));
+    const { buffer } = type === "F16" ? halves : Float32Array.from(halves);
+    return { ...tensor, type: tensorTypeByName(type)!, data: new Uint8Array(buffer) };
   });
+  const path = join(folder, `${name}-${type}.gguf`);
+  await file.write(path);
   return path;
 }
 
@@ -128,7 +121,7 @@ async function logitsOf(path: string): Promise<number[]> {
 }
 
 Deno.test("the shared expert's slot is the last, and its weights are named once for each product", async () => {
-  const { operations, weights } = programOf(await readGguf(goldenPath("deepseek2")));
+  const { operations, weights } = programOf(await readGguf(golden("deepseek2")));
   for (const operation of operations) {
     if (operation.kind !== "expert_matmul") continue;
     const names = operation.shared.map((w) => weights[w].tensor.name);

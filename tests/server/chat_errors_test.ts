@@ -9,11 +9,10 @@ import {
   RawClient,
   rawPost,
   readError,
-  soon,
   startServer,
-  until,
 } from "../fixtures/server_fixture.ts";
 import { ENDLESS_TEMPLATE } from "../fixtures/render_jobs.ts";
+import { soon, until } from "../fixtures/waiting.ts";
 
 /** A user's message with this content. */
 const says = (content: unknown) => ({ messages: [{ role: "user", content }] });

@@ -8,7 +8,8 @@ import {
   joined,
   startChat,
 } from "../fixtures/server_chat_fixture.ts";
-import { NO_END, openRequest, readError, until } from "../fixtures/server_fixture.ts";
+import { NO_END, openRequest, readError } from "../fixtures/server_fixture.ts";
+import { until } from "../fixtures/waiting.ts";
 
 /** Has the template open a reasoning block in the prompt. */
 const THINKING = { chat_template_kwargs: { enable_thinking: true }, max_tokens: 24 };

@@ -7,12 +7,11 @@ import {
   openRequest,
   readError,
   readEvents,
-  soon,
   startServer,
   type TestServer,
-  until,
   usageOf,
 } from "../fixtures/server_fixture.ts";
+import { soon, until } from "../fixtures/waiting.ts";
 
 /** Sampled with all chances open. */
 const RANDOM = { prompt: "Hello", max_tokens: 8, temperature: 1.5, seed: 3 };

@@ -7,9 +7,11 @@ import {
 } from "@std/assert";
 import { Engine, type GenerationReport, M40Error } from "../../engine/mod.ts";
 import { bodyWith, type Dialect, DIALECTS, readRefusal } from "../fixtures/dialects.ts";
+import { GOLDEN } from "../fixtures/goldens.ts";
 import { patiently } from "../fixtures/patience.ts";
 import { startChat } from "../fixtures/server_chat_fixture.ts";
-import { NO_END, readError, startServer, until } from "../fixtures/server_fixture.ts";
+import { NO_END, readError, startServer } from "../fixtures/server_fixture.ts";
+import { until } from "../fixtures/waiting.ts";
 
 const LONG = { contextLength: 65_536 };
 const NO_END_SAMPLING = { logitBias: new Map([[2, -100]]), temperature: 0 };
@@ -82,8 +84,7 @@ Deno.test("a deadline error names the whole time also where a prompt is made fir
 });
 
 Deno.test("a deadline counts from when the request says, and its error names the whole of it", async () => {
-  const path = new URL("../data/golden/llama.gguf", import.meta.url).pathname;
-  const engine = await Engine.load(path, { device: "cpu", threads: 1 });
+  const engine = await Engine.load(GOLDEN, { device: "cpu", threads: 1 });
   const limits = { timeoutMs: 600_000, timeoutFrom: performance.now() - 600_000 };
   const generation = engine.generate({
     prompt: [5],
@@ -103,8 +104,7 @@ Deno.test("a deadline counts from when the request says, and its error names the
 });
 
 Deno.test("the engine's deadline ends a generation with what was sampled before, and frees its KV blocks", async () => {
-  const path = new URL("../data/golden/llama.gguf", import.meta.url).pathname;
-  const engine = await Engine.load(path, { device: "cpu", threads: 1 });
+  const engine = await Engine.load(GOLDEN, { device: "cpu", threads: 1 });
   const reports: GenerationReport[] = [];
   engine.observer = { generation: (report) => reports.push(report) };
   // A millisecond is over before 100 tokens are sampled.

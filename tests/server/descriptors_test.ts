@@ -1,7 +1,8 @@
 // `m40 serve` in a process of its own with few file descriptors, or whose listener fails.
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Home, ROOT, TINY, Watched } from "../fixtures/cli_program.ts";
-import { NO_END, RawClient, rawPost, soon } from "../fixtures/server_fixture.ts";
+import { NO_END, RawClient, rawPost } from "../fixtures/server_fixture.ts";
+import { soon } from "../fixtures/waiting.ts";
 
 const GET = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const ignore = Deno.build.os !== "linux";

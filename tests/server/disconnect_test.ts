@@ -9,8 +9,8 @@ import {
   readError,
   startServer,
   type TestServer,
-  until,
 } from "../fixtures/server_fixture.ts";
+import { until } from "../fixtures/waiting.ts";
 
 /** A generation that lasts until someone ends it. */
 const ENDLESS = { prompt: "Hello", max_tokens: 60_000, ...NO_END };

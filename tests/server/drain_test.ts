@@ -8,10 +8,9 @@ import {
   rawPost,
   readError,
   readEvents,
-  soon,
   startServer,
-  until,
 } from "../fixtures/server_fixture.ts";
+import { soon, until } from "../fixtures/waiting.ts";
 
 const GET = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 

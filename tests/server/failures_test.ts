@@ -1,7 +1,8 @@
 import { assertEquals, assertMatch } from "@std/assert";
-import { POISON, promptOf, until, withPoison } from "../fixtures/engine_fixture.ts";
+import { POISON, promptOf, withPoison } from "../fixtures/engine_fixture.ts";
 import { BACKEND } from "../fixtures/device_harness.ts";
 import { startServer } from "../fixtures/server_fixture.ts";
+import { until } from "../fixtures/waiting.ts";
 
 // What a client does to itself through HTTP, it does to no other client.
 

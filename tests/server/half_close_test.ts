@@ -7,11 +7,10 @@ import {
   NO_END,
   RawClient,
   rawPost,
-  soon,
   startServer,
   type TestServer,
-  until,
 } from "../fixtures/server_fixture.ts";
+import { soon, until } from "../fixtures/waiting.ts";
 
 const LONG = { contextLength: 65_536 };
 /** Takes long enough for the server to have seen the client's end before the answer begins. */

@@ -7,8 +7,8 @@ import {
   readError,
   sendRaw,
   startServer,
-  until,
 } from "../fixtures/server_fixture.ts";
+import { until } from "../fixtures/waiting.ts";
 
 const BODY = { prompt: "Hello", max_tokens: 2, ...NO_END };
 const JSON_BODY = JSON.stringify(BODY);

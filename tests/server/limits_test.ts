@@ -1,15 +1,8 @@
 // How long and how much a client may: connections, heads, bodies, and answers that are not read.
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { patiently } from "../fixtures/patience.ts";
-import {
-  NO_END,
-  RawClient,
-  rawPost,
-  readError,
-  soon,
-  startServer,
-  until,
-} from "../fixtures/server_fixture.ts";
+import { NO_END, RawClient, rawPost, readError, startServer } from "../fixtures/server_fixture.ts";
+import { soon, until } from "../fixtures/waiting.ts";
 
 const LONG = { contextLength: 65_536 };
 const SHORT = { prompt: "Hello", max_tokens: 2, ...NO_END };

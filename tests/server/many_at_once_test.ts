@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { defaultLimits, HttpServer } from "../../server/http/mod.ts";
-import { soon } from "../fixtures/server_fixture.ts";
+import { soon } from "../fixtures/waiting.ts";
 
 Deno.test("requests that are all there at once are begun in several turns of the event loop", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });

@@ -1,13 +1,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { RunTime, StepRate, tokensPerSecond } from "../../server/metrics/rates.ts";
-import {
-  MODEL,
-  NO_END,
-  openRequest,
-  readEvents,
-  startServer,
-  until,
-} from "../fixtures/server_fixture.ts";
+import { MODEL, NO_END, openRequest, readEvents, startServer } from "../fixtures/server_fixture.ts";
+import { until } from "../fixtures/waiting.ts";
 
 /** A page of metrics: values by name and labels, and types by name. Fails for what is not the format. */
 /** Metrics of the server as a whole, which are of no model. */

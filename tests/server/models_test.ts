@@ -1,8 +1,9 @@
 // Several models behind one server: how they are named, which are in memory, and for how long.
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
-import { readError, until } from "../fixtures/server_fixture.ts";
+import { readError } from "../fixtures/server_fixture.ts";
 import { bodyOf, loadedNames, startModels, textOf } from "../fixtures/server_models_fixture.ts";
+import { until } from "../fixtures/waiting.ts";
 
 /** The status of an answer, whatever is in it. */
 async function statusOf(response: Promise<Response>): Promise<number> {

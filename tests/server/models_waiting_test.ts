@@ -1,8 +1,9 @@
 // Several models behind one server: what waiting requests get, and what ends their waiting.
 import { assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
-import { openRequest, readError, readEvents, soon, until } from "../fixtures/server_fixture.ts";
+import { openRequest, readError, readEvents } from "../fixtures/server_fixture.ts";
 import { bodyOf, gate, startModels, textOf } from "../fixtures/server_models_fixture.ts";
+import { soon, until } from "../fixtures/waiting.ts";
 
 Deno.test("a stream whose model is loaded meanwhile gets comments, and then answers", async () => {
   const loading = gate();

@@ -2,7 +2,8 @@ import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/asse
 import OpenAI from "openai";
 import { exerciseClient } from "../fixtures/openai_exercise.ts";
 import { startChat } from "../fixtures/server_chat_fixture.ts";
-import { MODEL, NO_END, startServer, type TestServer, until } from "../fixtures/server_fixture.ts";
+import { MODEL, NO_END, startServer, type TestServer } from "../fixtures/server_fixture.ts";
+import { until } from "../fixtures/waiting.ts";
 
 const KEY = "sk-test";
 

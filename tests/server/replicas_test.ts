@@ -13,10 +13,9 @@ import {
   RawClient,
   rawPost,
   readError,
-  soon,
   startServer,
-  until,
 } from "../fixtures/server_fixture.ts";
+import { soon, until } from "../fixtures/waiting.ts";
 
 const SYSTEM = { role: "system", content: "You are brief." };
 const FIRST = { role: "user", content: "What is a card?" };

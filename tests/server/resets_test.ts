@@ -3,8 +3,9 @@ import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { M40Error } from "../../engine/errors.ts";
 import { acceptConnections, type Acceptor } from "../../server/http/accept.ts";
 import { serveAgentCheck } from "../../server/mod.ts";
-import { RawClient, soon, startServer, until } from "../fixtures/server_fixture.ts";
+import { RawClient, startServer } from "../fixtures/server_fixture.ts";
 import { connectAndReset } from "../../tools/attack/system_sockets.ts";
+import { soon, until } from "../fixtures/waiting.ts";
 
 const ignore = Deno.build.os !== "linux";
 const GET = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";

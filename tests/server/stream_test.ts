@@ -9,8 +9,8 @@ import {
   rawPost,
   readError,
   startServer,
-  until,
 } from "../fixtures/server_fixture.ts";
+import { until } from "../fixtures/waiting.ts";
 
 const LONG = { contextLength: 65_536 };
 const ENDLESS = { prompt: "Hello", max_tokens: 60_000, ...NO_END };

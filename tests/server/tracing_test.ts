@@ -1,7 +1,8 @@
 // Traces as OpenTelemetry's collectors get them, of the real program.
 import { assert, assertAlmostEquals, assertEquals, assertMatch } from "@std/assert";
 import { Home, startServe } from "../fixtures/cli_program.ts";
-import { NO_END, until } from "../fixtures/server_fixture.ts";
+import { NO_END } from "../fixtures/server_fixture.ts";
+import { until } from "../fixtures/waiting.ts";
 
 interface Attribute {
   key: string;

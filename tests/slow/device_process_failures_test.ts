@@ -2,9 +2,10 @@ import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "
 import type { KernelLibrary } from "../../engine/device/library.ts";
 import { Engine, M40Error } from "../../engine/mod.ts";
 import { BACKEND } from "../fixtures/device_harness.ts";
-import { asking, cardOf, collect, GOLDEN, promptOf } from "../fixtures/engine_fixture.ts";
+import { asking, cardOf, collect, promptOf } from "../fixtures/engine_fixture.ts";
+import { GOLDEN } from "../fixtures/goldens.ts";
 import { awaitsSignal, childrenOf, endOf, lives } from "../fixtures/process_table.ts";
-import { until } from "../fixtures/server_fixture.ts";
+import { until } from "../fixtures/waiting.ts";
 
 // The device's process is ended, stopped or asked to end at every moment: what was asked of it fails with the
 // reason, and nothing of it is left.

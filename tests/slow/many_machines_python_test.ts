@@ -7,7 +7,8 @@ import { withLiteLLM } from "../fixtures/litellm.ts";
 import { Namespaces } from "../fixtures/namespaces.ts";
 import { withstandTroubles } from "../fixtures/replica_troubles.ts";
 import { RayCluster, type ServeProcess } from "../fixtures/ray_cluster.ts";
-import { metricOf, sleep, startReplicas } from "../fixtures/replicas.ts";
+import { metricOf, startReplicas } from "../fixtures/replicas.ts";
+import { sleep } from "../fixtures/waiting.ts";
 
 const DEPLOY = fromFileUrl(new URL("../../deploy", import.meta.url));
 

@@ -3,8 +3,9 @@ import { assert, assertEquals, assertGreater } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import { BalancedLoad } from "../fixtures/balanced_load.ts";
 import { Namespaces } from "../fixtures/namespaces.ts";
-import { answers, freePort, type Replica, sleep, startReplicas } from "../fixtures/replicas.ts";
+import { answers, freePort, type Replica, startReplicas } from "../fixtures/replicas.ts";
 import { withstandTroubles } from "../fixtures/replica_troubles.ts";
+import { sleep } from "../fixtures/waiting.ts";
 
 const DEPLOY = fromFileUrl(new URL("../../deploy", import.meta.url));
 

@@ -2,8 +2,10 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Engine } from "../../engine/mod.ts";
 import { Home, startServe, TINY } from "../fixtures/cli_program.ts";
 import { BACKEND } from "../fixtures/device_harness.ts";
-import { asking, cardOf, collect, GOLDEN, promptOf } from "../fixtures/engine_fixture.ts";
+import { asking, cardOf, collect, promptOf } from "../fixtures/engine_fixture.ts";
+import { GOLDEN } from "../fixtures/goldens.ts";
 import { childrenOf, endOf } from "../fixtures/process_table.ts";
+import { sleep, until } from "../fixtures/waiting.ts";
 
 // A device's process that is stopped, as SIGSTOP or a frozen group of processes do it, lives and does nothing: it
 // is given up after some seconds without a sign of life. A stop of everything at once is none of its own.
@@ -41,20 +43,19 @@ Deno.test("a server whose device's process is stopped answers 503 in words, load
   const stopped = deviceProcess();
   Deno.kill(stopped, "SIGSTOP");
   // Nothing is asked of it, and the server knows all the same.
-  let ready: { lost?: string; status: string };
-  do {
-    ready = await (await fetch(`${url}/ready`)).json();
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  } while (ready.lost === undefined && ready.status === "ok");
-  assertMatch(ready.lost ?? "", STOPPED);
+  let lost: string | undefined;
+  await until("its loss is noticed", async () => {
+    ({ lost } = await (await fetch(`${url}/ready`)).json());
+    return lost;
+  });
+  assertMatch(lost!, STOPPED);
   const again = await (await ask()).json();
   assertEquals(again.choices?.[0].text, first.choices[0].text, JSON.stringify(again));
   const second = deviceProcess();
   assert(second !== stopped);
   Deno.kill(second, "SIGSTOP");
   const waiting = ask();
-  const { running } = await until(`${url}/health`, ({ running, waiting }) => running + waiting > 0);
-  assert(running >= 0);
+  await until("it is asked", () => isAsked(url));
   child.kill("SIGTERM");
   const response = await waiting;
   assertEquals(response.status, 503);
@@ -72,10 +73,10 @@ Deno.test("a stop of the program and its device's process together loses nothing
   const [process] = childrenOf(child.pid);
   const body = { prompt: "a", max_tokens: 3000, logit_bias: { 2: -100 } };
   const running = post("/v1/completions", body);
-  await until(`${url}/health`, ({ running }) => running > 0);
+  await until("it is asked", () => isAsked(url));
   for (const pid of [child.pid, process]) Deno.kill(pid, "SIGSTOP");
   // Longer than a process may be silent.
-  await new Promise((resolve) => setTimeout(resolve, 13_000));
+  await sleep(13_000);
   for (const pid of [child.pid, process]) Deno.kill(pid, "SIGCONT");
   const { usage } = await (await running).json();
   assertEquals(usage?.completion_tokens, 3000);
@@ -84,14 +85,8 @@ Deno.test("a stop of the program and its device's process together loses nothing
   await Promise.all([child.status, output.rest(), errors]);
 });
 
-/** Asks for the server's state until it is as wanted. */
-async function until(
-  url: string,
-  wanted: (state: { running: number; waiting: number }) => boolean,
-): Promise<{ running: number; waiting: number }> {
-  for (;;) {
-    const state = await (await fetch(url)).json();
-    if (wanted(state)) return state;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+/** Whether a server has a request, which runs or waits. */
+async function isAsked(url: string): Promise<boolean> {
+  const { running, waiting } = await (await fetch(`${url}/health`)).json();
+  return running + waiting > 0;
 }

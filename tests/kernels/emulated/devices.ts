@@ -2,10 +2,10 @@ import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { openDevice } from "../../../engine/device/open.ts";
 import { Engine, M40Error } from "../../../engine/mod.ts";
 import { withEnvironment } from "../../fixtures/emulated_environment.ts";
+import { GOLDEN } from "../../fixtures/goldens.ts";
 
 // Two devices on one machine: which is taken, and that what happens to one is its own. Run by slow/emulated_test.ts.
 
-const GOLDEN = new URL("../../data/golden/llama.gguf", import.meta.url).pathname;
 const TWO = { M40_EMULATION_DEVICES: "2" };
 
 async function tokensOf(engine: Engine): Promise<number[]> {

@@ -3,7 +3,7 @@ import type { DeviceProgram } from "../../../engine/device/device_program.ts";
 import { Engine, type Executor, EXECUTORS } from "../../../engine/mod.ts";
 import { TestDevice, tokenBuffer } from "../../fixtures/device_harness.ts";
 import { withEnvironment } from "../../fixtures/emulated_environment.ts";
-import { GOLDEN } from "../../fixtures/engine_fixture.ts";
+import { GOLDEN } from "../../fixtures/goldens.ts";
 
 // What decode steps are run by. Run by slow/emulated_test.ts: only the emulated device's launches and graphs can be
 // made slow.

@@ -2,14 +2,14 @@ import { assert, assertEquals } from "@std/assert";
 import { Engine } from "../../../engine/mod.ts";
 import { withEnvironment } from "../../fixtures/emulated_environment.ts";
 import { emulationCounts } from "../../fixtures/emulation_counts.ts";
+import { golden } from "../../fixtures/goldens.ts";
 
 // How many kernels a step launches: each costs some microseconds, whatever it does. Run by slow/emulated_test.ts: only the
 // emulated device counts them.
 
 /** Launches of a step that decodes one token with a golden model, and its sample with log-probabilities. */
 async function tokensOf(name: string): Promise<{ launches: number; sampled: unknown[] }> {
-  const path = new URL(`../../data/golden/${name}.gguf`, import.meta.url).pathname;
-  await using engine = await Engine.load(path, { device: "emulated" });
+  await using engine = await Engine.load(golden(name), { device: "emulated" });
   const launchesOf = async (tokens: number) => {
     const before = emulationCounts().launches;
     const sampling = { temperature: 0 };

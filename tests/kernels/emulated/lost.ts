@@ -5,11 +5,11 @@ import { servedModels } from "../../../cli/serving/models.ts";
 import type { ServeOptions } from "../../../cli/models/serving_options.ts";
 import { ServeSettings } from "../../../cli/serving/settings.ts";
 import { M40Error } from "../../../engine/mod.ts";
-import { until } from "../../fixtures/card_replicas.ts";
 import { TINY } from "../../fixtures/cli_program.ts";
 import { takeEmulatedForCuda, withEnvironment } from "../../fixtures/emulated_environment.ts";
 import { cardOf } from "../../fixtures/engine_fixture.ts";
 import { endOf } from "../../fixtures/process_table.ts";
+import { until } from "../../fixtures/waiting.ts";
 
 // A GPU that is gone from under a server that found one by itself. Run by slow/emulated_test.ts: only an emulated device
 // can be there, be gone and be there again.
@@ -38,7 +38,7 @@ for (const [title, more] of [["in a process", []], ["in its own process", ["--in
     else {
       Deno.kill(processId, "SIGKILL");
       await endOf(processId);
-      await until(() => manager.lost() !== undefined, "the loss is noticed");
+      await until("the loss is noticed", () => manager.lost() !== undefined);
     }
     await withEnvironment(NO_GPU, async () => {
       const error = await assertRejects(backend, M40Error);

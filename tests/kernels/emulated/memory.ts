@@ -8,14 +8,13 @@ import { Engine } from "../../../engine/mod.ts";
 import { planMemory } from "../../../engine/memory/memory_plan.ts";
 import { architectureOf } from "../../../engine/models/architecture.ts";
 import { cardOf } from "../../fixtures/engine_fixture.ts";
+import { golden } from "../../fixtures/goldens.ts";
 import { headerOf } from "../../fixtures/model_header.ts";
 
 // The device's memory. Run by slow/emulated_test.ts: only the emulated device counts its allocations.
 
 /** One without states, and one with. */
-const GOLDENS = ["llama", "qwen35"];
-const pathOf = (golden: string) =>
-  new URL(`../../data/golden/${golden}.gguf`, import.meta.url).pathname;
+const MODELS = ["llama", "qwen35"];
 
 /** Allocations of device memory and of page-locked memory so far. */
 function countAllocations(): number {
@@ -27,9 +26,9 @@ function countAllocations(): number {
   return count;
 }
 
-for (const golden of GOLDENS) {
-  Deno.test(`${golden}: the largest step that a model is loaded for allocates nothing, though it is the first`, async () => {
-    await using engine = await Engine.load(pathOf(golden), { device: "emulated", parallel: 4 });
+for (const name of MODELS) {
+  Deno.test(`${name}: the largest step that a model is loaded for allocates nothing, though it is the first`, async () => {
+    await using engine = await Engine.load(golden(name), { device: "emulated", parallel: 4 });
     const loaded = countAllocations();
     const { limits, kvBlockTokens } = engine.plan;
     const tokens = (n: number) => Array.from({ length: n }, (_, i) => (7 * i) % limits.n_vocab);
@@ -82,10 +81,10 @@ for (const golden of GOLDENS) {
     assertEquals(countAllocations(), loaded);
   });
 
-  Deno.test(`${golden}: nothing is allocated on the device after a model is loaded, whatever is served`, async () => {
+  Deno.test(`${name}: nothing is allocated on the device after a model is loaded, whatever is served`, async () => {
     const before = countAllocations();
     // Few KV blocks, so that sequences are preempted and come back.
-    await using engine = await Engine.load(pathOf(golden), {
+    await using engine = await Engine.load(golden(name), {
       device: "emulated",
       parallel: 6,
       kvBlocks: 6,

@@ -3,7 +3,7 @@ import { assert, assertAlmostEquals, assertEquals, assertMatch } from "@std/asse
 import { join } from "@std/path";
 import { Home, m40, startM40, TINY } from "../../fixtures/cli_program.ts";
 import { takeEmulatedDriver } from "../../cli/doctor/fixture.ts";
-import { soon } from "../../fixtures/server_fixture.ts";
+import { soon } from "../../fixtures/waiting.ts";
 
 const variables = await takeEmulatedDriver();
 

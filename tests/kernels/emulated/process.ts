@@ -2,7 +2,8 @@ import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
 import { Engine, M40Error } from "../../../engine/mod.ts";
 import { openDeviceProcess } from "../../../engine/device/open.ts";
 import { takeEmulatedForCuda, withEnvironment } from "../../fixtures/emulated_environment.ts";
-import { asking, cardOf, collect, GOLDEN, promptOf } from "../../fixtures/engine_fixture.ts";
+import { asking, cardOf, collect, promptOf } from "../../fixtures/engine_fixture.ts";
+import { GOLDEN } from "../../fixtures/goldens.ts";
 import { childrenOf, endOf } from "../../fixtures/process_table.ts";
 
 // A GPU that hangs or is lost, in a process of its own: that process ends, and the next one can use the device. Run by

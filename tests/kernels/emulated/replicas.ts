@@ -1,17 +1,19 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Engine, M40Error } from "../../../engine/mod.ts";
-import { replicasOf, until } from "../../fixtures/card_replicas.ts";
+import { replicasOf } from "../../fixtures/card_replicas.ts";
 import { Home, startServe, TINY } from "../../fixtures/cli_program.ts";
 import {
   sanitizerEnvironment,
   takeEmulatedForCuda,
   withEnvironment,
 } from "../../fixtures/emulated_environment.ts";
-import { asking, collect, GOLDEN, promptOf } from "../../fixtures/engine_fixture.ts";
-import { takeTheRest } from "../../fixtures/full_device.ts";
+import { asking, collect, promptOf } from "../../fixtures/engine_fixture.ts";
+import { freeBytes, takeTheRest } from "../../fixtures/full_device.ts";
+import { GOLDEN } from "../../fixtures/goldens.ts";
 import { childrenOf, endOf } from "../../fixtures/process_table.ts";
 import { NO_END } from "../../fixtures/server_fixture.ts";
 import { answersTo } from "../../fixtures/staged_engines.ts";
+import { until } from "../../fixtures/waiting.ts";
 
 // What can go wrong on one of the cards that a model is there once on each of. Run by slow/emulated_test.ts: only
 // emulated devices can be given little memory, or made to fail and hang.
@@ -28,14 +30,6 @@ async function alone() {
     replicas: false,
   });
   return await answersTo(engine, REQUESTS);
-}
-
-async function freeBytes(): Promise<number[]> {
-  const { openDevice } = await import("../../../engine/device/open.ts");
-  const { library } = openDevice("emulated");
-  const bytes = library.devices().map(({ freeBytes }) => freeBytes);
-  await library.close();
-  return bytes;
 }
 
 Deno.test("each card has all of the model, answers alike, and has all of its memory back", async () => {
@@ -107,7 +101,7 @@ for (const [title, variables, reason] of FAULTS) {
       const losses = () => engine.replicas![1].losses;
       // It comes back in between, and may be given more before all are answered.
       while (losses() < 3) {
-        await until(() => replicasOf(engine).length === 2, "it is ready again");
+        await until("it is ready again", () => replicasOf(engine).length === 2);
         const before = losses();
         assertEquals(await answersTo(engine, REQUESTS), expected);
         assert(losses() > before);
@@ -132,14 +126,14 @@ Deno.test("a card that has no memory any more when it is to come back stays away
     const [, process] = replicasOf(engine).map(({ placed }) => placed.cards[0].kernels.processId!);
     await withEnvironment({ M40_EMULATION_MEMORY_BYTES: "400000000,268500000" }, async () => {
       Deno.kill(process, "SIGKILL");
-      await until(() => engine.status().lostReplicas!.length > 0, "its loss is noticed");
-      await until(() => said.length > 1, "it cannot be loaded");
+      await until("its loss is noticed", () => engine.status().lostReplicas!.length > 0);
+      await until("it cannot be loaded", () => said.length > 1);
       assertMatch(said[1], /^The replica on emulated:1 cannot be loaded again.*GiB/);
       assertMatch(engine.replicas![1].reason!, /GiB/);
       const { tokens, error } = await collect(engine.generate(asking(promptOf(9), 8)));
       assertEquals([tokens.length, error], [8, undefined]);
     });
-    await until(() => replicasOf(engine).length === 2, "there is memory again");
+    await until("there is memory again", () => replicasOf(engine).length === 2);
     await engine.close();
     assertEquals(childrenOf(), []);
   });

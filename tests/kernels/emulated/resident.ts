@@ -6,9 +6,10 @@ import { bitsOf, Random, TestDevice, tokenBuffer } from "../../fixtures/device_h
 import { Home, m40 } from "../../fixtures/cli_program.ts";
 import { withEnvironment } from "../../fixtures/emulated_environment.ts";
 import { emulationCounts } from "../../fixtures/emulation_counts.ts";
-import { GOLDEN, until } from "../../fixtures/engine_fixture.ts";
 import { GOLDEN_BLOCKS, matrixOf } from "../../fixtures/golden_blocks.ts";
+import { GOLDEN } from "../../fixtures/goldens.ts";
 import { startServer } from "../../fixtures/server_fixture.ts";
+import { until } from "../../fixtures/waiting.ts";
 
 // The persistent kernel. Run by slow/emulated_test.ts: only the emulated device counts such kernels, has their thread
 // blocks come late, and hangs.

@@ -14,7 +14,8 @@ import {
 } from "../../fixtures/device_runs.ts";
 import { withEnvironment } from "../../fixtures/emulated_environment.ts";
 import { emulationCounts } from "../../fixtures/emulation_counts.ts";
-import { asking, collect, GOLDEN, promptOf } from "../../fixtures/engine_fixture.ts";
+import { asking, collect, promptOf } from "../../fixtures/engine_fixture.ts";
+import { GOLDEN } from "../../fixtures/goldens.ts";
 import { plainModelProgram } from "../../fixtures/plain_model.ts";
 
 // Runs of the persistent kernel: it goes from step to step by itself, may leave between any two of them, and what it

@@ -1,9 +1,9 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { isDeviceLoss } from "../../../engine/errors.ts";
-import { openDevice } from "../../../engine/device/open.ts";
 import { Engine, type EngineOptions } from "../../../engine/mod.ts";
 import { withEnvironment } from "../../fixtures/emulated_environment.ts";
 import { asking, collect, promptOf } from "../../fixtures/engine_fixture.ts";
+import { freeBytes } from "../../fixtures/full_device.ts";
 import { writeLargeProductsModel } from "../../fixtures/large_products_model.ts";
 import { childrenOf, openDescriptors } from "../../fixtures/process_table.ts";
 
@@ -68,14 +68,6 @@ Deno.test("a card that hangs in the exchange that is tried at load: loading fail
     assertEquals(childrenOf(), []);
   });
 });
-
-/** Bytes of device memory that are free, of each. */
-async function freeBytes(): Promise<number[]> {
-  const { library } = openDevice("emulated");
-  const bytes = library.devices().map(({ freeBytes }) => freeBytes);
-  await library.close();
-  return bytes;
-}
 
 Deno.test("loaded again and again, a model with split rows takes of each card what is planned, and leaves nothing", async () => {
   await withEnvironment({ ...TWO, M40_EMULATION_MEMORY_BYTES: "400000000,500000000" }, async () => {

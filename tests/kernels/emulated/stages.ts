@@ -1,10 +1,10 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Engine, M40Error } from "../../../engine/mod.ts";
 import { withEnvironment } from "../../fixtures/emulated_environment.ts";
-import { asking, collect, GOLDEN, promptOf } from "../../fixtures/engine_fixture.ts";
-import { takeTheRest } from "../../fixtures/full_device.ts";
+import { asking, collect, promptOf } from "../../fixtures/engine_fixture.ts";
+import { freeBytes, takeTheRest } from "../../fixtures/full_device.ts";
+import { GOLDEN, golden } from "../../fixtures/goldens.ts";
 import { childrenOf, openDescriptors } from "../../fixtures/process_table.ts";
-import { golden } from "../../fixtures/staged_engines.ts";
 
 // What can go wrong on one of several devices that a model's layers are on. Run by slow/emulated_test.ts: only emulated
 // devices can be given little memory, be made to fail and hang, and count their allocations.
@@ -12,15 +12,6 @@ import { golden } from "../../fixtures/staged_engines.ts";
 const TWO = { M40_EMULATION_DEVICES: "2" };
 const DEVICE = "emulated:0,1";
 const OPTIONS = { device: DEVICE, contextTokens: 128, parallel: 2 };
-
-/** Bytes of device memory that are free, of each. */
-async function freeBytes(): Promise<number[]> {
-  const { openDevice } = await import("../../../engine/device/open.ts");
-  const { library } = openDevice("emulated");
-  const bytes = library.devices().map(({ freeBytes }) => freeBytes);
-  await library.close();
-  return bytes;
-}
 
 Deno.test("weights, cache and buffers of a part are on its card alone; unloading and loading again leaves nothing", async () => {
   const variables = { ...TWO, M40_EMULATION_MEMORY_BYTES: "400000000,500000000" };

@@ -1,14 +1,7 @@
 // Anthropic's messages: answers and streams field by field, and what of a request reaches the model.
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
 import { chat, completionOf, HELLO, startChat } from "../../fixtures/server_chat_fixture.ts";
-import {
-  MODEL,
-  NO_END,
-  openRequest,
-  RawClient,
-  rawPost,
-  until,
-} from "../../fixtures/server_fixture.ts";
+import { MODEL, NO_END, openRequest, RawClient, rawPost } from "../../fixtures/server_fixture.ts";
 import {
   assembled,
   message,
@@ -18,6 +11,7 @@ import {
   textOf,
   withoutId,
 } from "../../fixtures/server_anthropic_fixture.ts";
+import { until } from "../../fixtures/waiting.ts";
 
 const said = (role: string, content: unknown) => ({ role, content });
 const text = (text: string) => ({ type: "text", text });

@@ -3,7 +3,8 @@ import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/asse
 import { exerciseClient } from "../../fixtures/anthropic_exercise.ts";
 import { MESSAGES, messagesBody } from "../../fixtures/server_anthropic_fixture.ts";
 import { HELLO, startChat } from "../../fixtures/server_chat_fixture.ts";
-import { MODEL, NO_END, openRequest, until } from "../../fixtures/server_fixture.ts";
+import { MODEL, NO_END, openRequest } from "../../fixtures/server_fixture.ts";
+import { until } from "../../fixtures/waiting.ts";
 
 const KEY = "sk-ant-test";
 

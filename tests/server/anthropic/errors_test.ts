@@ -4,19 +4,14 @@ import { AnthropicError } from "../../../server/anthropic/dialect.ts";
 import { type BadRequest, testBadRequests } from "../../fixtures/bad_requests.ts";
 import { patiently } from "../../fixtures/patience.ts";
 import { HELLO, startChat } from "../../fixtures/server_chat_fixture.ts";
-import {
-  openRequest,
-  RawClient,
-  rawPost,
-  startServer,
-  until,
-} from "../../fixtures/server_fixture.ts";
+import { openRequest, RawClient, rawPost, startServer } from "../../fixtures/server_fixture.ts";
 import { gate, startModels } from "../../fixtures/server_models_fixture.ts";
 import {
   MESSAGES,
   messagesBody,
   readAnthropicError,
 } from "../../fixtures/server_anthropic_fixture.ts";
+import { until } from "../../fixtures/waiting.ts";
 
 const COUNT = `${MESSAGES}/count_tokens`;
 const message = (content: unknown, role = "user") => ({ messages: [{ role, content }] });

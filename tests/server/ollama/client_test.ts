@@ -3,7 +3,8 @@ import { assertEquals } from "@std/assert";
 import { Ollama } from "ollama";
 import { exerciseClient } from "../../fixtures/ollama_exercise.ts";
 import { startModels } from "../../fixtures/server_models_fixture.ts";
-import { openRequest, until } from "../../fixtures/server_fixture.ts";
+import { openRequest } from "../../fixtures/server_fixture.ts";
+import { until } from "../../fixtures/waiting.ts";
 
 const KEY = "k";
 const TEMPLATE = "{% for m in messages %}{{ m.content }}{% endfor %}";

@@ -8,8 +8,9 @@ import { OllamaGenerated } from "../../../server/ollama/generate.ts";
 import { Shown } from "../../../server/ollama/show.ts";
 import { RunningModels, Tags } from "../../../server/ollama/tags.ts";
 import { readLines, readOllamaError } from "../../fixtures/ollama_fixture.ts";
-import { startServer, until } from "../../fixtures/server_fixture.ts";
+import { startServer } from "../../fixtures/server_fixture.ts";
 import { loadedNames, startModels } from "../../fixtures/server_models_fixture.ts";
+import { until } from "../../fixtures/waiting.ts";
 
 const OPTIONS = { temperature: 0, num_predict: 3 };
 

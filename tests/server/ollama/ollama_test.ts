@@ -6,13 +6,8 @@ import { byteLevelModel } from "../../fixtures/byte_level_model.ts";
 import { type BadRequest, testBadRequests } from "../../fixtures/bad_requests.ts";
 import { readLines, readOllamaError } from "../../fixtures/ollama_fixture.ts";
 import { chat, HELLO, startChat } from "../../fixtures/server_chat_fixture.ts";
-import {
-  MODEL,
-  openRequest,
-  startServer,
-  type TestServer,
-  until,
-} from "../../fixtures/server_fixture.ts";
+import { MODEL, openRequest, startServer, type TestServer } from "../../fixtures/server_fixture.ts";
+import { until } from "../../fixtures/waiting.ts";
 
 /** Options that keep the golden model from ending its text. */
 const OPTIONS = { temperature: 0, num_predict: 6, logit_bias: { "2": -100 } };

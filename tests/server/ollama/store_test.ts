@@ -6,12 +6,13 @@ import { PullStatus } from "../../../server/ollama/pull.ts";
 import { Tags } from "../../../server/ollama/tags.ts";
 import { readLines, readOllamaError } from "../../fixtures/ollama_fixture.ts";
 import { smallModel, withPulls } from "../../fixtures/pull_fixture.ts";
-import { openRequest, startServer, until } from "../../fixtures/server_fixture.ts";
+import { openRequest, startServer } from "../../fixtures/server_fixture.ts";
 import {
   loadedNames,
   type ModelServer,
   startModels,
 } from "../../fixtures/server_models_fixture.ts";
+import { until } from "../../fixtures/waiting.ts";
 
 const CHANGES = { app: { storeChanges: true } };
 const OPTIONS = { temperature: 0, num_predict: 3 };

@@ -7,7 +7,6 @@ import {
   RawClient,
   rawPost,
   readError,
-  until,
 } from "../../fixtures/server_fixture.ts";
 import {
   assembled,
@@ -19,6 +18,7 @@ import {
   textOf,
   withoutIds,
 } from "../../fixtures/server_responses_fixture.ts";
+import { until } from "../../fixtures/waiting.ts";
 
 const said = (role: string, content: unknown) => ({ role, content });
 const text = (text: string) => ({ type: "input_text", text });
