@@ -9,7 +9,7 @@ import { writeWindowedModel } from "../fixtures/windowed_model.ts";
 // Prompts that outlive the engine: their KV blocks come back from disk bit for bit, or are recomputed.
 
 const KV_BLOCK = 32;
-const CONTEXT = 4608;
+const CONTEXT = 2560;
 const FOLDER = await Deno.makeTempDir();
 globalThis.addEventListener("unload", () => Deno.removeSync(FOLDER, { recursive: true }));
 
@@ -62,8 +62,8 @@ function aloneOn(path: string, prompt: readonly number[]): Promise<Answer> {
 }
 
 const MODELS = [
-  ["llama", 4000],
-  ["gemma3", 2000],
+  ["llama", 2500],
+  ["gemma3", 1200],
   ["deepseek2", 1500],
   ["qwen35", 1500],
   ["granitehybrid", 1000],

@@ -20,7 +20,6 @@ const RUNS: Record<string, Record<string, string>> = {
     M40_STAGED_CARDS: "3",
   },
   "engine/gguf/fuzz_test.ts": FUZZ,
-  "tests/engine/row_split_test.ts": { M40_ROW_SPLIT_WAYS: "all" },
   "tests/engine/model_manager_property_test.ts": { M40_MANAGER_RUNS: "1000" },
   "tests/server/http_test.ts": { M40_FUZZ_CASES: "10000" },
 };

@@ -1,9 +1,8 @@
 // A scripted agent: tasks in several turns with tools that fail, that say much, and that say what looks like calls,
 // against the demo model. Every call has to parse and to follow its tool's schema, every turn has to be answered.
 import { assert, assertEquals } from "@std/assert";
-import Ajv2020 from "ajv/dist/2020.js";
-import addFormats from "ajv-formats";
 import { randomIntegers } from "../fixtures/grammar_texts.ts";
+import { callChecks } from "../fixtures/json_schema_validator.ts";
 import { startTools, streamedToolChat, toolChat } from "../fixtures/server_tools_fixture.ts";
 import type { TestServer } from "../fixtures/server_fixture.ts";
 
@@ -97,26 +96,16 @@ function resultOf(random: Random): string {
 /** Counts of all tasks. */
 const counts = { turns: 0, calls: 0, cut: 0, several: 0, words: 0 };
 
-function validatorOf(tools: readonly Tool[]): (name: string, text: string) => void {
-  const ajv = new Ajv2020.default({ strict: false, logger: false });
-  addFormats.default(ajv as never);
-  const validators = new Map(
-    tools.map(({ function: { name, parameters } }) =>
-      [name, ajv.compile(parameters ?? { type: "object", maxProperties: 0 })] as const
-    ),
-  );
-  return (name, text) => {
-    const validate = validators.get(name);
-    assert(validate !== undefined, `there is no tool ${name}`);
-    assert(validate(JSON.parse(text)), `${name}: ${text}: ${ajv.errorsText(validate.errors)}`);
-  };
-}
-
 async function doTask(server: TestServer, seed: number): Promise<void> {
   const random = randomIntegers(seed);
   const first = random(TOOLS.length);
   const tools = [...TOOLS, ...TOOLS].slice(first, first + 1 + random(3));
-  const validate = validatorOf(tools);
+  const validate = callChecks(
+    tools.map(({ function: { name, parameters } }) => ({
+      name,
+      parameters: parameters ?? { type: "object", maxProperties: 0 },
+    })),
+  );
   const messages: Message[] = [{ role: "user", content: `Task ${seed}: mend it.` }];
   for (let turn = 0; turn < TURNS; turn++) {
     const isLast = turn === TURNS - 1;

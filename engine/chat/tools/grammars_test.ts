@@ -5,8 +5,6 @@
  * @module
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import Ajv2020 from "ajv/dist/2020.js";
-import addFormats from "ajv-formats";
 import type { Tool } from "../conversation.ts";
 import { TaggedReasoning } from "../tagged_reasoning.ts";
 import { TOOL_FORMATS } from "./formats.ts";
@@ -26,6 +24,7 @@ import type { TokenMasks } from "../../grammar/masks.ts";
 import { loadTokenizer } from "../../mod.ts";
 import { terminalBytes } from "../../grammar/token_terminals.ts";
 import { randomNumbers } from "../../../tests/fixtures/grammar_random.ts";
+import { validatorOf } from "../../../tests/fixtures/json_schema_validator.ts";
 import {
   BYTE_TEXTS,
   byteLevelMetadata,
@@ -188,10 +187,8 @@ const MORE_TOOLS: readonly Tool[] = [
   },
 ];
 
-const ajv = new Ajv2020.default({ strict: false, logger: false });
-addFormats.default(ajv as never);
 const validators = new Map(
-  MORE_TOOLS.map(({ name, parameters = {} }) => [name, ajv.compile(parameters as object)]),
+  MORE_TOOLS.map(({ name, parameters = {} }) => [name, validatorOf(parameters)]),
 );
 
 const TOKENIZERS = { control: tokenizerWith("control"), text: tokenizerWith("text") };

@@ -1,9 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
-import Ajv from "ajv";
-import Ajv2020 from "ajv/dist/2020.js";
-import addFormats from "ajv-formats";
 import { M40Error } from "../../mod.ts";
 import { SchemaTexts } from "../../../tests/fixtures/json_schema_agreement.ts";
+import { validatorOf } from "../../../tests/fixtures/json_schema_validator.ts";
 
 /** Texts sampled for each schema. */
 const SAMPLED = Number(Deno.env.get("M40_FUZZ_CASES") ?? 20);
@@ -87,21 +85,13 @@ const DRAFTS: readonly Draft[] = [
 ];
 
 /** A validator of the draft; undefined where it cannot read the schema. */
-function validatorOf(draft: Draft, schema: unknown): ((value: unknown) => boolean) | undefined {
-  const options = {
-    strict: false,
-    logger: false as const,
-    ownProperties: true,
-    // Otherwise it divides doubles, and takes no multiple of 0.01 for one.
-    multipleOfPrecision: 9,
-  };
-  const ajv = draft.name === "draft2020-12"
-    ? new Ajv2020.default(options)
-    : new Ajv.default(options);
-  addFormats.default(ajv as never);
+function verdictsOf(draft: Draft, schema: unknown): ((value: unknown) => boolean) | undefined {
   try {
     const { $schema: _, ...rest } = schema as Record<string, unknown>;
-    const validate = ajv.compile(typeof schema === "object" ? rest : schema as boolean);
+    const validate = validatorOf(
+      typeof schema === "object" ? rest : schema,
+      draft.name !== "draft2020-12",
+    );
     return (value) => {
       try {
         return validate(value) === true;
@@ -147,7 +137,7 @@ function checkGroup(draft: Draft, keyword: string, group: SuiteGroup, found: Cou
     assert(valid || !accepted, `${where}, ${description}: accepted, though it is invalid`);
   }
   const isWrong = [keyword, group.description].some((one) => draft.validatorIsWrong.includes(one));
-  const validate = isWrong ? undefined : validatorOf(draft, schema);
+  const validate = isWrong ? undefined : verdictsOf(draft, schema);
   for (let i = 0; validate && i < SAMPLED; i++) {
     const text = texts.sample();
     assert(texts.accepts(text), `${where}: the automaton refuses ${text}`);
