@@ -39,14 +39,16 @@ function pairsOf6(block: DataView, nibblesAt: number, fifth: (i: number) => numb
   });
 }
 
+/** The upper half of a float. */
+const HIGH = new DataView(new ArrayBuffer(4));
+
 /** What the blocks of each type mean, in the words of the format: one block to its weights. */
 const MEANINGS: Record<string, (block: DataView) => number[]> = {
   F32: (block) => [block.getFloat32(0, true)],
   F16: (block) => [block.getFloat16(0, true)],
   BF16(block) {
-    const view = new DataView(new ArrayBuffer(4));
-    view.setUint16(2, block.getUint16(0, true), true);
-    return [view.getFloat32(0, true)];
+    HIGH.setUint16(2, block.getUint16(0, true), true);
+    return [HIGH.getFloat32(0, true)];
   },
   Q4_0(block) {
     const d = block.getFloat16(0, true);
