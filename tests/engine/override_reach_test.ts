@@ -9,6 +9,7 @@ import { m40 } from "../fixtures/cli_session.ts";
 import { asking, promptOf } from "../fixtures/engine_fixture.ts";
 import { Rewritten } from "../fixtures/rewritten_model.ts";
 import { writeLargeProductsModel } from "../fixtures/large_products_model.ts";
+import { answerOf } from "../fixtures/server_fixture.ts";
 import { answersTo, withCards } from "../fixtures/staged_engines.ts";
 import { TemporaryFolder } from "../fixtures/temporary.ts";
 
@@ -95,9 +96,7 @@ Deno.test("m40 serve shows models with the overrides that it serves them with", 
   );
   const server = await startServe(home, ["--config", "m.toml", "--device", "cpu"]);
   const shown = async (model: string) => {
-    const response = await server.post("/api/show", { model });
-    assertEquals(response.status, 200);
-    const { license, model_info } = await response.json();
+    const { license, model_info } = await answerOf(server, "/api/show", { model });
     return [license, model_info[KEY]];
   };
   assertEquals(await shown("broken"), ["mine", "llama"]);

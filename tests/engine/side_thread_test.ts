@@ -11,7 +11,7 @@ import { SideThread } from "../../engine/side_thread/side_thread.ts";
 import { withEngine } from "../fixtures/engine_fixture.ts";
 import { loadTokenizer, readGguf } from "../../engine/mod.ts";
 import { GOLDEN } from "../fixtures/goldens.ts";
-import { startServer } from "../fixtures/server_fixture.ts";
+import { answerOf, startServer } from "../fixtures/server_fixture.ts";
 
 const REFUSED: Constraint = { kind: "regex", pattern: "((a{1,100}){1,100}){1,100}" };
 
@@ -133,7 +133,7 @@ Deno.test("long texts and many tokens are those of the tokenizer, and others hav
   const text = "The quick brown 👩‍👧 fox\n<s>".repeat(20_000);
   const tokens = tokenizer.encode(text, { addSpecial: false, parseSpecial: true });
   await using server = await startServer();
-  const ask = async (path: string, body: unknown) => await (await server.post(path, body)).json();
+  const ask = async (path: string, body: unknown) => await answerOf(server, path, body);
   await ask("/tokenize", { content: text.slice(0, 20_000) });
   let answer: { tokens: { id: number; piece: unknown }[] } | undefined;
   const turns = await turnsWithin(async () => {

@@ -8,7 +8,7 @@ import {
   joined,
   startChat,
 } from "../fixtures/server_chat_fixture.ts";
-import { NO_END, openRequest, readError } from "../fixtures/server_fixture.ts";
+import { answerOf, NO_END, openRequest, readError } from "../fixtures/server_fixture.ts";
 import { until } from "../fixtures/waiting.ts";
 
 /** Has the template open a reasoning block in the prompt. */
@@ -78,7 +78,7 @@ Deno.test("reasoning_effort reaches the template in its words; none is no reason
   await using server = await startChat({}, template);
   const prompt = async (reasoning_effort: string | null, chat_template_kwargs?: unknown) => {
     const body = { messages: HELLO, reasoning_effort, chat_template_kwargs };
-    return (await (await server.post("/apply-template", body)).json()).prompt;
+    return (await answerOf(server, "/apply-template", body)).prompt;
   };
   const words = { minimal: "low", low: "low", medium: "medium", high: "high", xhigh: "high" };
   for (const [effort, word] of Object.entries({ ...words, max: "high", other: "other" })) {
@@ -91,7 +91,7 @@ Deno.test("reasoning_effort reaches the template in its words; none is no reason
   assertEquals(await prompt("xhigh", { reasoning_effort: "xhigh" }), "Hello[xhigh||]<think>");
 
   const rendered = async (more: Record<string, unknown>) =>
-    (await (await server.post("/apply-template", { messages: HELLO, ...more })).json()).prompt;
+    (await answerOf(server, "/apply-template", { messages: HELLO, ...more })).prompt;
   const offs = [
     { enable_thinking: false },
     { thinking: { type: "disabled" } },

@@ -3,6 +3,7 @@ import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
 import type { Engine } from "../../engine/mod.ts";
 import { Completion } from "../../server/openai/completion_schemas.ts";
 import {
+  answerOf,
   NO_END,
   openRequest,
   readError,
@@ -17,10 +18,7 @@ import { soon, until } from "../fixtures/waiting.ts";
 const RANDOM = { prompt: "Hello", max_tokens: 8, temperature: 1.5, seed: 3 };
 
 async function complete(server: TestServer, body: unknown): Promise<Completion> {
-  const response = await server.post("/v1/completions", body);
-  const answer = await response.json();
-  assertEquals(response.status, 200, JSON.stringify(answer));
-  return Completion.parse(answer);
+  return Completion.parse(await answerOf(server, "/v1/completions", body));
 }
 
 const mean = (values: readonly (number | null)[]) =>

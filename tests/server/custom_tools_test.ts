@@ -4,6 +4,7 @@ import { ChatCompletion, ChatCompletionChunk } from "../../server/openai/chat_sc
 import { testBadRequests } from "../fixtures/bad_requests.ts";
 import { CHAT } from "../fixtures/server_chat_fixture.ts";
 import { readEvents } from "../fixtures/server_fixture.ts";
+import { promptOf } from "../fixtures/server_history_fixture.ts";
 import { NOW, startTools } from "../fixtures/server_tools_fixture.ts";
 
 const PATCH = {
@@ -48,19 +49,13 @@ Deno.test("a custom tool's call has its text as its input, whole and streamed al
 
 Deno.test("a custom tool next to functions, and its call in a history, are what one text is to the model", async () => {
   await using server = await startTools();
-  const promptOf = async (body: object) => {
-    const response = await server.post("/apply-template", body);
-    const answer = await response.json();
-    assertEquals(response.status, 200, JSON.stringify(answer));
-    return answer.prompt;
-  };
   const messages = (call: object) => [
     ...ASKED.messages,
     { role: "assistant", content: null, tool_calls: [{ id: "a", ...call }] },
     { role: "tool", tool_call_id: "a", content: "Done!" },
   ];
   const input = 'Add: a "b" \\ \u{1f600}\n';
-  const custom = await promptOf({
+  const custom = await promptOf(server, {
     tools: [PATCH, NOW],
     messages: messages({ type: "custom", custom: { name: "apply_patch", input } }),
   });
@@ -71,7 +66,7 @@ Deno.test("a custom tool next to functions, and its call in a history, are what 
     additionalProperties: false,
   };
   const description = 'Edits files.\n\nThe input matches this grammar:\nstart: "Begin" LF';
-  const same = await promptOf({
+  const same = await promptOf(server, {
     tools: [
       { type: "function", function: { name: "apply_patch", description, parameters } },
       NOW,

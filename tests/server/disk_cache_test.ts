@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { NO_END, startServer } from "../fixtures/server_fixture.ts";
+import { answerOf, NO_END, startServer } from "../fixtures/server_fixture.ts";
 import { TemporaryFolder } from "../fixtures/temporary.ts";
 
 Deno.test("a prompt that the server before has seen counts as cached in usage, and in the metrics", async () => {
@@ -10,7 +10,7 @@ Deno.test("a prompt that the server before has seen counts as cached in usage, a
     const engine = { diskCache: { folder, bytes: 2 ** 30 } };
     await using server = await startServer({ engine, contextLength: 1024 });
     const body = { prompt, max_tokens: 10, ...NO_END };
-    const answer = await (await server.post("/v1/completions", body)).json();
+    const answer = await answerOf(server, "/v1/completions", body);
     const metrics = await (await fetch(server.url + "/metrics")).text();
     const value = (name: string) => {
       const sample = new RegExp(`^m40_disk_cache_${name}\\{[^}]*\\} (\\d+)$`, "m").exec(metrics);

@@ -7,22 +7,16 @@ import { LlamaEmbeddings } from "../../server/llama_cpp/embedding.ts";
 import { OllamaEmbedding, OllamaEmbeddings } from "../../server/ollama/embed.ts";
 import { EmbeddingList } from "../../server/openai/embeddings.ts";
 import { readOllamaError } from "../fixtures/ollama_fixture.ts";
-import { MODEL, startServer, type TestServer } from "../fixtures/server_fixture.ts";
+import { answerOf, MODEL, startServer, type TestServer } from "../fixtures/server_fixture.ts";
 
 const TEXTS = ["Hello there", "Once upon a time, in a land"];
 
 async function openai(server: TestServer, body: Record<string, unknown>) {
-  const response = await server.post("/v1/embeddings", body);
-  const json = await response.json();
-  assertEquals(response.status, 200, JSON.stringify(json));
-  return EmbeddingList.parse(json);
+  return EmbeddingList.parse(await answerOf(server, "/v1/embeddings", body));
 }
 
 async function ollama(server: TestServer, body: Record<string, unknown>) {
-  const response = await server.post("/api/embed", body);
-  const json = await response.json();
-  assertEquals(response.status, 200, JSON.stringify(json));
-  return OllamaEmbeddings.parse(json);
+  return OllamaEmbeddings.parse(await answerOf(server, "/api/embed", body));
 }
 
 Deno.test("embeddings are the engine's, in every shape: one text, several, tokens, base64, fewer dimensions", async () => {
@@ -90,7 +84,7 @@ Deno.test("nothing to embed only loads the model for Ollama, and is refused for 
   for (const body of [{}, { input: "" }, { input: [] }, { input: null }]) {
     assertEquals((await ollama(server, body)).embeddings, []);
   }
-  assertEquals(await (await server.post("/api/embeddings", { model: MODEL })).json(), {
+  assertEquals(await answerOf(server, "/api/embeddings", { model: MODEL }), {
     embedding: [],
   });
   for (

@@ -8,7 +8,7 @@ import {
   startChat,
 } from "../fixtures/server_chat_fixture.ts";
 import { testBadRequests } from "../fixtures/bad_requests.ts";
-import { readEvents, startServer } from "../fixtures/server_fixture.ts";
+import { answerOf, readEvents, startServer } from "../fixtures/server_fixture.ts";
 
 /** What is asked of every route here: the golden model would say noise. */
 const NOISE = { temperature: 1.5, seed: 4, max_tokens: 40 };
@@ -36,7 +36,7 @@ Deno.test("a completion is held to its grammar, expression or choices, by all th
   await using server = await startServer({ engine: { parallel: 4 } });
   for (const [way, expected] of WAYS) {
     const body = { prompt: "Say", ...NOISE, n: 2, ...way };
-    const { choices } = await (await server.post("/v1/completions", body)).json();
+    const { choices } = await answerOf(server, "/v1/completions", body);
     for (const { text, finish_reason } of choices) {
       assert(expected.test(text), `${JSON.stringify(way)}: ${JSON.stringify(text)}`);
       assertEquals(finish_reason, "stop");

@@ -2,6 +2,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { MESSAGES, messagesBody } from "../fixtures/server_anthropic_fixture.ts";
 import { startChat } from "../fixtures/server_chat_fixture.ts";
+import { answerOf } from "../fixtures/server_fixture.ts";
 import { CUT, promptOf, TEMPLATE, USER } from "../fixtures/server_history_fixture.ts";
 
 Deno.test("chat: calls of any name and arguments, and reasoning by whichever name, are in the prompt", async () => {
@@ -93,12 +94,8 @@ Deno.test("anthropic: a result and a text in one turn, tools that are referred t
 Deno.test("anthropic: output_format is output_config.format by its first name", async () => {
   await using server = await startChat({ contextLength: 256 }, TEMPLATE);
   const format = { type: "json_schema", schema: { const: "yes" } };
-  const answer = async (body: Record<string, unknown>) => {
-    const response = await server.post(MESSAGES, messagesBody({ max_tokens: 20, ...body }));
-    const made = await response.json();
-    assertEquals(response.status, 200, JSON.stringify(made));
-    return made.content[0].text;
-  };
+  const answer = async (body: Record<string, unknown>) =>
+    (await answerOf(server, MESSAGES, messagesBody({ max_tokens: 20, ...body }))).content[0].text;
   assertEquals(await answer({ output_format: format }), '"yes"');
   const other = { type: "json_schema", schema: { const: "no" } };
   assertEquals(await answer({ output_format: other, output_config: { format } }), '"yes"');

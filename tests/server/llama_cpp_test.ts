@@ -8,20 +8,13 @@ import { LlamaPiece, LlamaText } from "../../server/llama_cpp/text_answer.ts";
 import { Detokenized, Tokenized } from "../../server/llama_cpp/tokens.ts";
 import { chat, HELLO, startChat } from "../fixtures/server_chat_fixture.ts";
 import {
+  answerOf,
   MODEL,
   NO_END,
   readError,
   startServer,
   type TestServer,
 } from "../fixtures/server_fixture.ts";
-
-// deno-lint-ignore no-explicit-any
-async function post(server: TestServer, path: string, body: unknown): Promise<any> {
-  const response = await server.post(path, body);
-  const answer = await response.json();
-  assertEquals(response.status, 200, JSON.stringify(answer));
-  return answer;
-}
 
 async function get(server: TestServer, path: string): Promise<unknown> {
   const response = await fetch(server.url + path);
@@ -39,7 +32,7 @@ async function events(server: TestServer, path: string, body: object): Promise<u
 
 Deno.test("/completion continues a text as /v1/completions does, in llama.cpp's shape, whole and streamed", async () => {
   await using server = await startServer();
-  const { choices: [{ text, logprobs }] } = await post(server, "/v1/completions", {
+  const { choices: [{ text, logprobs }] } = await answerOf(server, "/v1/completions", {
     prompt: "Hello",
     max_tokens: 6,
     logprobs: 2,
@@ -47,7 +40,7 @@ Deno.test("/completion continues a text as /v1/completions does, in llama.cpp's 
   });
   const body = { prompt: "Hello", n_predict: 6, n_probs: 2, return_tokens: true, ...NO_END };
   for (const path of ["/completion", "/completions"]) {
-    const whole = LlamaText.parse(await post(server, path, body));
+    const whole = LlamaText.parse(await answerOf(server, path, body));
     assertEquals([whole.content, whole.stop_type, whole.model], [text, "limit", MODEL]);
     assertEquals([whole.tokens.length, whole.tokens_predicted], [6, 6]);
     const probabilities = whole.completion_probabilities!;
@@ -70,7 +63,7 @@ Deno.test("/completion continues a text as /v1/completions does, in llama.cpp's 
     assert(predicted_ms > 0);
   }
   const plain = LlamaText.parse(
-    await post(server, "/completion", { ...body, n_probs: 0, return_tokens: false }),
+    await answerOf(server, "/completion", { ...body, n_probs: 0, return_tokens: false }),
   );
   assertEquals([plain.content, plain.tokens, plain.completion_probabilities], [
     text,
@@ -83,7 +76,7 @@ Deno.test("/completion heeds llama.cpp's names: stop, seed -1, repeat_penalty, t
   await using server = await startServer();
   const ask = async (more: object) =>
     LlamaText.parse(
-      await post(server, "/completion", { prompt: "Hello", n_predict: 12, ...NO_END, ...more }),
+      await answerOf(server, "/completion", { prompt: "Hello", n_predict: 12, ...NO_END, ...more }),
     );
   const { content } = await ask({});
   const stop = content.slice(2, 5);
@@ -115,7 +108,7 @@ Deno.test("an OpenAI client whose base URL has no /v1 finds chats, texts, models
   const client = new OpenAI({ baseURL: server.url, apiKey: "none", maxRetries: 0 });
   const own = await chat(server, {});
   const body = { model: MODEL, messages: HELLO, max_tokens: 6, ...NO_END };
-  const whole = ChatCompletion.parse(await post(server, "/chat/completions", body));
+  const whole = ChatCompletion.parse(await answerOf(server, "/chat/completions", body));
   assertEquals(whole.choices, own.choices);
   assertEquals(whole.timings!.predicted_n, 6);
   assertEquals("timings" in own, false, "where OpenAI's own clients ask, the answer is OpenAI's");
@@ -150,13 +143,15 @@ Deno.test("an OpenAI client whose base URL has no /v1 finds chats, texts, models
     input: ["a", "b"],
     encoding_format: "float",
   });
-  const llama = LlamaEmbeddings.parse(await post(server, "/embeddings", { content: ["a", "b"] }));
+  const llama = LlamaEmbeddings.parse(
+    await answerOf(server, "/embeddings", { content: ["a", "b"] }),
+  );
   assertEquals(
     llama.map(({ embedding: [vector] }) => vector),
     vectors.data.map(({ embedding }) => embedding),
   );
-  assertEquals(await post(server, "/embedding", { content: ["a", "b"] }), llama);
-  assertEquals(await post(server, "/embedding", { input: "a" }), [llama[0]]);
+  assertEquals(await answerOf(server, "/embedding", { content: ["a", "b"] }), llama);
+  assertEquals(await answerOf(server, "/embedding", { input: "a" }), [llama[0]]);
 });
 
 Deno.test("/props and /tokenizer_info report the context, the template and the tokens at a text's ends", async () => {
@@ -180,11 +175,13 @@ Deno.test("/tokenize and /detokenize answer vLLM's clients in their shape", asyn
   const { tokenizer, contextTokens } = server.engine;
   const prompt = "Hello</s>";
   for (const add_special_tokens of [undefined, true, false]) {
-    const answer = Tokenized.parse(await post(server, "/tokenize", { prompt, add_special_tokens }));
+    const answer = Tokenized.parse(
+      await answerOf(server, "/tokenize", { prompt, add_special_tokens }),
+    );
     const addSpecial = add_special_tokens ?? true;
     const tokens = tokenizer.encode(prompt, { addSpecial, parseSpecial: true });
     assertEquals(answer, { tokens, count: tokens.length, max_model_len: contextTokens });
-    const back = Detokenized.parse(await post(server, "/detokenize", { tokens }));
+    const back = Detokenized.parse(await answerOf(server, "/detokenize", { tokens }));
     assert(back.prompt.includes(prompt) && back.prompt === back.content);
   }
   const error = await readError(await server.post("/tokenize", { text: "a" }), 400);

@@ -6,7 +6,7 @@ import { ExactResults, readMessage } from "../../mcp/message.ts";
 import type { McpTools } from "../../mcp/mod.ts";
 import { DATA, SCHEMA, serveHttp } from "../fixtures/mcp_exact_server.ts";
 import { open, program } from "../fixtures/mcp_servers.ts";
-import { startServer } from "../fixtures/server_fixture.ts";
+import { answerOf, startServer } from "../fixtures/server_fixture.ts";
 
 async function assertExact(mcp: McpTools, name: string): Promise<void> {
   assertEquals(mcp.notes, [], name);
@@ -39,7 +39,7 @@ Deno.test("MCP: the page gets the schemas and data as the server wrote them", as
   const listed = await (await fetch(`${server.url}/m40/mcp/tools`)).text();
   assertStringIncludes(listed, `"parameters":${SCHEMA}`);
   const call = { name: "exact__count", arguments: {}, confirmed: true };
-  assertEquals(await (await server.post("/m40/mcp/call", call)).json(), {
+  assertEquals(await answerOf(server, "/m40/mcp/call", call), {
     content: DATA,
     is_error: false,
   });

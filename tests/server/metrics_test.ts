@@ -1,6 +1,13 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { RunTime, StepRate, tokensPerSecond } from "../../server/metrics/rates.ts";
-import { MODEL, NO_END, openRequest, readEvents, startServer } from "../fixtures/server_fixture.ts";
+import {
+  answerOf,
+  MODEL,
+  NO_END,
+  openRequest,
+  readEvents,
+  startServer,
+} from "../fixtures/server_fixture.ts";
 import { until } from "../fixtures/waiting.ts";
 
 /** A page of metrics: values by name and labels, and types by name. Fails for what is not the format. */
@@ -57,7 +64,7 @@ Deno.test("GET /metrics counts requests and tokens, under m40's names and vLLM's
   }
   const ask = async (more: Record<string, unknown>) => {
     const body = { prompt, max_tokens: 10, ...NO_END, ...more };
-    return await (await server.post("/v1/completions", body)).json();
+    return await answerOf(server, "/v1/completions", body);
   };
   const { text } = (await ask({})).choices[0];
   // Ended by a stop string, before as many tokens are sampled as were asked for.

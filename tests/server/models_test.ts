@@ -1,7 +1,7 @@
 // Several models behind one server: how they are named, which are in memory, and for how long.
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
-import { readError } from "../fixtures/server_fixture.ts";
+import { answerOf, readError } from "../fixtures/server_fixture.ts";
 import { bodyOf, loadedNames, startModels, textOf } from "../fixtures/server_models_fixture.ts";
 import { until } from "../fixtures/waiting.ts";
 
@@ -32,7 +32,7 @@ Deno.test("a model that there is not is answered with 404 and the nearest, a pat
     assertEquals(await statusOf(server.get(`/v1/models/${encodeURIComponent(path)}`)), 404);
   }
   assertEquals(loadedNames(server), []);
-  const aliased = await (await server.post("/v1/completions", bodyOf("gpt-4"))).json();
+  const aliased = await answerOf(server, "/v1/completions", bodyOf("gpt-4"));
   assertEquals(aliased.model, "llama");
 });
 
@@ -68,7 +68,7 @@ Deno.test("/v1/models marks what is in memory; /load and /unload change it, and 
     assertMatch(metrics, /^m40_models_loaded 0$/m);
   };
   await nothing();
-  const loaded = await (await server.post("/v1/models/llama/load", { keep_alive: "1h" })).json();
+  const loaded = await answerOf(server, "/v1/models/llama/load", { keep_alive: "1h" });
   assertEquals([loaded.id, loaded.state, loaded.context_length, loaded.chat], [
     "llama",
     "loaded",
@@ -80,7 +80,7 @@ Deno.test("/v1/models marks what is in memory; /load and /unload change it, and 
   await (await server.post("/v1/models/qwen3/load")).body?.cancel();
   assertEquals(loadedNames(server), ["qwen3"]);
   await textOf(server, "qwen3");
-  const unloaded = await (await server.post("/v1/models/qwen3/unload")).json();
+  const unloaded = await answerOf(server, "/v1/models/qwen3/unload");
   assertEquals([unloaded.id, unloaded.state, unloaded.context_length], ["qwen3", "unloaded", null]);
   await nothing();
   assertEquals(await statusOf(server.post("/v1/models/qwen3/unload")), 200);
@@ -95,13 +95,13 @@ Deno.test("/v1/models marks what is in memory; /load and /unload change it, and 
 
 Deno.test("keep_alive: a request says how long its model stays; 0 unloads it at once, what is no time is refused", async () => {
   await using server = await startModels();
-  await (await server.post("/v1/completions", bodyOf("llama", 2, { keep_alive: 0 }))).json();
+  await answerOf(server, "/v1/completions", bodyOf("llama", 2, { keep_alive: 0 }));
   await until("it is unloaded", () => loadedNames(server).length === 0);
-  await (await server.post("/v1/completions", bodyOf("llama", 2, { keep_alive: "100ms" }))).json();
+  await answerOf(server, "/v1/completions", bodyOf("llama", 2, { keep_alive: "100ms" }));
   assertEquals(loadedNames(server), ["llama"]);
   await until("its time is over", () => loadedNames(server).length === 0);
   for (const keep_alive of [-1, "-1s"]) {
-    await (await server.post("/v1/completions", bodyOf("llama", 2, { keep_alive }))).json();
+    await answerOf(server, "/v1/completions", bodyOf("llama", 2, { keep_alive }));
     await until("it is not used", () => server.manager.loaded()[0].leases === 0);
     assertEquals(server.manager.loaded()[0].expiresMs, undefined);
   }

@@ -1,5 +1,6 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { CHAT, HELLO, startChat } from "../fixtures/server_chat_fixture.ts";
+import { promptOf } from "../fixtures/server_history_fixture.ts";
 
 // What clients of llama.cpp, LM Studio and OpenAI's older API send.
 
@@ -27,7 +28,7 @@ Deno.test("a limit of -1 token is no limit", async () => {
 
 Deno.test("function_call and the role function are a call of a tool and its result", async () => {
   await using server = await startChat({}, SHOWS_CALLS);
-  const response = await server.post("/apply-template", {
+  const prompt = await promptOf(server, {
     messages: [
       ...HELLO,
       { role: "assistant", content: null, function_call: { name: "f", arguments: '{"a": 1}' } },
@@ -36,8 +37,6 @@ Deno.test("function_call and the role function are a call of a tool and its resu
       { role: "function", name: "g", content: null },
     ],
   });
-  const { prompt } = await response.json();
-  assertEquals(response.status, 200, JSON.stringify(prompt));
   assertMatch(
     prompt,
     /<tool_call>\{"name": "f", "arguments": \{"a": 1\}\}<\/tool_call>\|tool\(f\):one\|/,
@@ -51,14 +50,12 @@ Deno.test("function_call and the role function are a call of a tool and its resu
 Deno.test("a tool that gave nothing and a user who says nothing have an empty text", async () => {
   await using server = await startChat({}, SHOWS_CALLS);
   const call = { id: "1", type: "function", function: { name: "f", arguments: "{}" } };
-  const response = await server.post("/apply-template", {
+  const prompt = await promptOf(server, {
     messages: [
       { role: "user", content: [] },
       { role: "assistant", content: null, tool_calls: [call] },
       { role: "tool", tool_call_id: "1", content: null },
     ],
   });
-  const { prompt } = await response.json();
-  assertEquals(response.status, 200, JSON.stringify(prompt));
   assertMatch(prompt, /^user\(\):\|assistant\(\):.*<tool_call>.*\|tool\(f\):\|/);
 });

@@ -5,6 +5,7 @@ import { byteLevelModel } from "../fixtures/byte_level_model.ts";
 import { collect } from "../fixtures/engine_fixture.ts";
 import { startChat } from "../fixtures/server_chat_fixture.ts";
 import {
+  answerOf,
   MODEL,
   NO_END,
   readError,
@@ -19,10 +20,8 @@ const RANDOM = { prompt: "Hello", max_tokens: 12, temperature: 2 };
 
 /** The texts of the answer to a body; one that is text is sent as it is. */
 async function textsOf(server: TestServer, body: unknown): Promise<string[]> {
-  const response = await server.post("/v1/completions", body);
-  const text = await response.text();
-  assertEquals(response.status, 200, text);
-  return JSON.parse(text).choices.map((choice: { text: string }) => choice.text);
+  const { choices } = await answerOf(server, "/v1/completions", body);
+  return choices.map((choice: { text: string }) => choice.text);
 }
 
 Deno.test("top_p 0 takes the likeliest token, top_k -1 and 0 are no limit", async () => {
@@ -60,14 +59,14 @@ Deno.test("temperatures above 2 are sampled with, in every dialect that has no l
   assertEquals(ollama.status, 200, await ollama.clone().text());
   assertEquals((await ollama.json()).response, warm);
   const llama = { ...options, prompt, n_predict: hot.max_tokens };
-  assertEquals((await (await server.post("/completion", llama)).json()).content, warm);
+  assertEquals((await answerOf(server, "/completion", llama)).content, warm);
 });
 
 Deno.test("max_completion_tokens limits completions too, before max_tokens", async () => {
   await using server = await startServer();
   const used = async (more: unknown) => {
     const body = { prompt: "Hello", ...NO_END, ...more as Record<string, unknown> };
-    return (await (await server.post("/v1/completions", body)).json()).usage.completion_tokens;
+    return (await answerOf(server, "/v1/completions", body)).usage.completion_tokens;
   };
   assertEquals(await used({ max_completion_tokens: 3 }), 3);
   assertEquals(await used({ max_completion_tokens: 3, max_tokens: 5 }), 3);
@@ -89,7 +88,7 @@ Deno.test("llama.cpp's names count in OpenAI's routes too, as its own server has
   assertEquals(await textsOf(server, both), [held]);
   const messages = [{ role: "user", content: "Hello" }];
   const body = { messages, n_predict: 3, ...NO_END };
-  const { usage } = await (await server.post("/v1/chat/completions", body)).json();
+  const { usage } = await answerOf(server, "/v1/chat/completions", body);
   assertEquals(usage.completion_tokens, 3);
 });
 
@@ -179,7 +178,7 @@ Deno.test("max_tokens 0 answers with the prompt where it is echoed, and nothing 
   for (const echo of [true, false]) {
     const text = echo ? "Hello" : "";
     const body = { prompt: "Hello", max_tokens: 0, echo, n: 2 };
-    const answer = await (await server.post("/v1/completions", body)).json();
+    const answer = await answerOf(server, "/v1/completions", body);
     const choice = { text, logprobs: null, finish_reason: "length" };
     assertEquals(answer.choices, [{ ...choice, index: 0 }, { ...choice, index: 1 }]);
     assertEquals(answer.usage, usage);
@@ -216,14 +215,8 @@ Deno.test("the error of a prompt that is too long says what helps: a larger cont
 
 Deno.test("stop_token_ids ends the output of every route before the token", async () => {
   await using server = await startServer();
-  const ask = async (path: string, fields: unknown) => {
-    const response = await server.post(path, fields);
-    const text = await response.text();
-    assertEquals(response.status, 200, text);
-    return JSON.parse(text);
-  };
   const body = { prompt: "Hello", max_tokens: 12, temperature: 0 };
-  const free = (await ask("/v1/completions", { ...body, logprobs: 0 })).choices[0];
+  const free = (await answerOf(server, "/v1/completions", { ...body, logprobs: 0 })).choices[0];
   const generation = server.engine.generate({
     prompt: "Hello",
     maxTokens: 12,
@@ -236,10 +229,10 @@ Deno.test("stop_token_ids ends the output of every route before the token", asyn
   const text = [...free.text].slice(0, offset).join("");
   const stop_token_ids = [ids[at]];
   const held = { ...body, stop_token_ids };
-  const [stopped] = (await ask("/v1/completions", held)).choices;
+  const [stopped] = (await answerOf(server, "/v1/completions", held)).choices;
   assertEquals([stopped.text, stopped.finish_reason], [text, "stop"]);
-  assertEquals((await ask("/v1/generate", held)).output, text);
-  assertEquals((await ask("/completion", { ...held, n_predict: 12 })).content, text);
+  assertEquals((await answerOf(server, "/v1/generate", held)).output, text);
+  assertEquals((await answerOf(server, "/completion", { ...held, n_predict: 12 })).content, text);
   for (const nothing of [null, []]) {
     assertEquals(await textsOf(server, { ...body, stop_token_ids: nothing }), [free.text]);
   }

@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import {
+  answerOf,
   MODEL,
   NO_END,
   readError,
@@ -99,7 +100,7 @@ Deno.test("a null counts as absent and an unknown field is accepted", async () =
 Deno.test("a stream is OpenAI's byte for byte: events, [DONE], headers", async () => {
   await using server = await startServer();
   const body = { model: MODEL, prompt: PROMPT, max_tokens: 9, ...NO_END };
-  const whole = await (await server.post("/v1/completions", body)).json();
+  const whole = await answerOf(server, "/v1/completions", body);
   const response = await server.post("/v1/completions", { ...body, stream: true }, {
     headers: { "Accept-Encoding": "gzip, br" },
   });
@@ -154,7 +155,7 @@ Deno.test("stream_options.include_usage gives the usage in an event of its own, 
 Deno.test("stop strings end the text before them, streamed or not", async () => {
   await using server = await startServer();
   const body = { prompt: PROMPT, max_tokens: 40, ...NO_END };
-  const { choices: [{ text }] } = await (await server.post("/v1/completions", body)).json();
+  const { choices: [{ text }] } = await answerOf(server, "/v1/completions", body);
   // Some string out of the middle of the text, and the text before its first occurrence.
   const middle = [...text].slice(5, 8).join("");
   const wanted = text.slice(0, text.indexOf(middle));
@@ -175,7 +176,7 @@ Deno.test("echo puts the prompt in front, of text and of tokens, streamed or not
   const { tokenizer } = server.engine;
   for (const prompt of ["Hello é", tokenizer.encode("Hello é")]) {
     const body = { prompt, max_tokens: 4, ...NO_END };
-    const { choices: [{ text }] } = await (await server.post("/v1/completions", body)).json();
+    const { choices: [{ text }] } = await answerOf(server, "/v1/completions", body);
     const echoed = await server.post("/v1/completions", { ...body, echo: true });
     assertEquals((await echoed.json()).choices[0].text, "Hello é" + text);
     const events = await readEvents(
@@ -190,14 +191,14 @@ Deno.test("several prompts and n give choices in order, each as if asked for alo
   await using server = await startServer();
   const alone = async (prompt: unknown, seed: number) => {
     const body = { prompt, max_tokens: 6, seed, temperature: 1.5 };
-    const answer = await (await server.post("/v1/completions", body)).json();
+    const answer = await answerOf(server, "/v1/completions", body);
     return { text: answer.choices[0].text as string, usage: answer.usage };
   };
   for (
     const prompts of [["Hello", "World"], [[1, 5, 6], [1, 7, 8, 9]]] as (string | number[])[][]
   ) {
     const body = { prompt: prompts, n: 2, seed: 7, max_tokens: 6, temperature: 1.5 };
-    const answer = await (await server.post("/v1/completions", body)).json();
+    const answer = await answerOf(server, "/v1/completions", body);
     const first = await alone(prompts[0], 7);
     const second = await alone(prompts[1], 7);
     const choices: { text: string; index: number }[] = answer.choices;
@@ -222,7 +223,7 @@ Deno.test("one seed gives one text; logit_bias forces and forbids tokens", async
   await using server = await startServer();
   const text = async (more: Record<string, unknown>) => {
     const body = { prompt: "Hello", max_tokens: 12, temperature: 2, ...more };
-    return (await (await server.post("/v1/completions", body)).json()).choices[0].text as string;
+    return (await answerOf(server, "/v1/completions", body)).choices[0].text as string;
   };
   assertEquals(await text({ seed: 11 }), await text({ seed: 11 }));
   assertNotEquals(await text({ seed: 11 }), await text({ seed: 12 }));
@@ -235,8 +236,10 @@ Deno.test("one seed gives one text; logit_bias forces and forbids tokens", async
 Deno.test("logprobs are in the shape of legacy completions, and alike when streamed", async () => {
   await using server = await startServer();
   const body = { prompt: PROMPT, max_tokens: 24, ...NO_END };
-  const { choices: [{ text, logprobs }] } =
-    await (await server.post("/v1/completions", { ...body, logprobs: 3 })).json();
+  const { choices: [{ text, logprobs }] } = await answerOf(server, "/v1/completions", {
+    ...body,
+    logprobs: 3,
+  });
   const { tokens, token_logprobs, top_logprobs, text_offset } = logprobs;
   assertEquals(
     [tokens.length, token_logprobs.length, top_logprobs.length, text_offset.length],
@@ -261,7 +264,7 @@ Deno.test("logprobs are in the shape of legacy completions, and alike when strea
   for (const key of ["tokens", "token_logprobs", "top_logprobs", "text_offset"]) {
     assertEquals(streamed.flatMap((one) => one[key]), logprobs[key], key);
   }
-  const none = await (await server.post("/v1/completions", { ...body, logprobs: 0 })).json();
+  const none = await answerOf(server, "/v1/completions", { ...body, logprobs: 0 });
   assertEquals(none.choices[0].logprobs.token_logprobs, token_logprobs);
   assertEquals(Object.keys(none.choices[0].logprobs.top_logprobs[0]), [tokens[0]]);
 });
@@ -269,7 +272,7 @@ Deno.test("logprobs are in the shape of legacy completions, and alike when strea
 Deno.test("the likeliest token of logprobs is what temperature 0 takes", async () => {
   await using server = await startServer();
   const body = { prompt: PROMPT, max_tokens: 8, temperature: 0, logprobs: 5 };
-  const { choices: [{ logprobs }] } = await (await server.post("/v1/completions", body)).json();
+  const { choices: [{ logprobs }] } = await answerOf(server, "/v1/completions", body);
   for (const [i, likeliest] of logprobs.top_logprobs.entries()) {
     const values = Object.values(likeliest) as number[];
     assertEquals(logprobs.token_logprobs[i], Math.max(...values));
@@ -279,13 +282,11 @@ Deno.test("the likeliest token of logprobs is what temperature 0 takes", async (
 Deno.test("POST /v1/generate gives the output, or streams it", async () => {
   await using server = await startServer();
   const body = { prompt: "Hello", max_tokens: 10, ...NO_END };
-  const response = await server.post("/v1/generate", body);
-  assertEquals(response.status, 200);
-  const { output, usage, ...rest } = await response.json();
+  const { output, usage, ...rest } = await answerOf(server, "/v1/generate", body);
   assertEquals(rest, {});
   assertEquals(usage.completion_tokens, 10);
   assertEquals(usage.total_tokens, usage.prompt_tokens + 10);
-  const completion = await (await server.post("/v1/completions", body)).json();
+  const completion = await answerOf(server, "/v1/completions", body);
   assertEquals(output, completion.choices[0].text);
   const events = await readEvents(await server.post("/v1/generate", { ...body, stream: true }));
   assert(events.length > 2);

@@ -1,7 +1,7 @@
 // What schemas of answers leave open, and what is left out of them, by every field that brings one.
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertMatch } from "@std/assert";
 import { MOST_LEVELS } from "../../engine/json/parse_json.ts";
-import { readError, type TestServer } from "../fixtures/server_fixture.ts";
+import { answerOf, readError, type TestServer } from "../fixtures/server_fixture.ts";
 import { startTools } from "../fixtures/server_tools_fixture.ts";
 
 const MESSAGES = [{ role: "user", content: "Hello" }];
@@ -21,9 +21,7 @@ function noBraces({ engine: { tokenizer } }: TestServer): Record<string, number>
 
 /** The text that a request is answered with. */
 async function said(server: TestServer, path: string, body: object): Promise<string> {
-  const response = await server.post(path, body);
-  const answer = await response.json();
-  assertEquals(response.status, 200, JSON.stringify(answer));
+  const answer = await answerOf(server, path, body);
   return answer.choices?.[0].message?.content ?? answer.message?.content ?? answer.response ??
     answer.content?.[0].text ?? answer.output.at(-1).content[0].text;
 }

@@ -8,18 +8,16 @@ import { testBadRequests } from "../fixtures/bad_requests.ts";
 import { byteLevelModel, type ModelFile } from "../fixtures/byte_level_model.ts";
 import { gapTokens, shorten } from "../../server/request/fill_in_the_middle.ts";
 import { startChat } from "../fixtures/server_chat_fixture.ts";
-import { NO_END, readError, startServer, type TestServer } from "../fixtures/server_fixture.ts";
-
-// deno-lint-ignore no-explicit-any
-async function post(server: TestServer, path: string, body: unknown): Promise<any> {
-  const response = await server.post(path, body);
-  const answer = await response.json();
-  assertEquals(response.status, 200, JSON.stringify(answer));
-  return answer;
-}
+import {
+  answerOf,
+  NO_END,
+  readError,
+  startServer,
+  type TestServer,
+} from "../fixtures/server_fixture.ts";
 
 async function tokenize(server: TestServer, body: unknown) {
-  return Tokenized.parse(await post(server, "/tokenize", body)).tokens;
+  return Tokenized.parse(await answerOf(server, "/tokenize", body)).tokens;
 }
 
 Deno.test("/tokenize gives a text's tokens, special ones as asked, and /detokenize gives the text back", async () => {
@@ -38,10 +36,10 @@ Deno.test("/tokenize gives a text's tokens, special ones as asked, and /detokeni
   assertEquals(whole[0], tokenizer.bos);
   assertEquals(await tokenize(server, { content: "" }), []);
   for (const tokens of [literal, await tokenize(server, { content })]) {
-    const answer = Detokenized.parse(await post(server, "/detokenize", { tokens }));
+    const answer = Detokenized.parse(await answerOf(server, "/detokenize", { tokens }));
     assertEquals(answer.content, content);
   }
-  assertEquals(await post(server, "/detokenize", { tokens: [] }), {
+  assertEquals(await answerOf(server, "/detokenize", { tokens: [] }), {
     content: "",
     prompt: "",
   });
@@ -75,7 +73,7 @@ Deno.test("/apply-template gives what a conversation's model would read", async 
     { role: "tool", tool_call_id: "1", content: [{ type: "text", text: "T" }] },
   ];
   const rendered = async (body: unknown) =>
-    AppliedTemplate.parse(await post(server, "/apply-template", body)).prompt;
+    AppliedTemplate.parse(await answerOf(server, "/apply-template", body)).prompt;
   const head = "[system||S][user|Ann|U][assistant||Never.][tool||T]";
   const body = { messages, reasoning_effort: "low", chat_template_kwargs: { flavour: "mild" } };
   assertEquals(await rendered(body), head + "low mild:");
@@ -148,7 +146,7 @@ Deno.test("/apply-template takes the bodies of all dialects, and says what it fo
     '{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}' +
     '[system|S][user|U][assistant|A]<tool_call>{"name": "f", "arguments": {}}</tool_call>[tool|R]';
   for (const [dialect, body] of Object.entries(bodies)) {
-    const answer = AppliedTemplate.parse(await post(server, "/apply-template", body));
+    const answer = AppliedTemplate.parse(await answerOf(server, "/apply-template", body));
     assertEquals([answer.prompt, answer.dialect], [wanted, dialect]);
     assertEquals(answer.call_format, "hermes");
     const { abilities } = answer;
@@ -168,9 +166,12 @@ Deno.test("a conversation is rendered with the template of the file that it name
   using file = await byteLevelModel(1, [named]);
   await using server = await startServer({ path: file.path, engine: { kvBlocks: 64 } });
   const messages = [{ role: "user", content: "Hello" }];
-  const { prompt } = await post(server, "/apply-template", { messages, chat_template: "tool_use" });
+  const { prompt } = await answerOf(server, "/apply-template", {
+    messages,
+    chat_template: "tool_use",
+  });
   assertEquals(prompt, "named Hello");
-  assertMatch((await post(server, "/apply-template", { messages })).prompt, /im_start/);
+  assertMatch((await answerOf(server, "/apply-template", { messages })).prompt, /im_start/);
   const chat = { messages, chat_template: "rag", max_tokens: 1 };
   const error = await readError(await server.post("/v1/chat/completions", chat), 400);
   assertEquals(error.param, "chat_template");
@@ -206,7 +207,7 @@ Deno.test("/infill asks with the gap's tokens around prefix, suffix, other files
     n_predict: 6,
     ...endless(server),
   };
-  const answer = LlamaText.parse(await post(server, "/infill", body));
+  const answer = LlamaText.parse(await answerOf(server, "/infill", body));
   const prompt = [
     fim.separator!,
     ...encode("a.py\nimport os"),
@@ -218,7 +219,7 @@ Deno.test("/infill asks with the gap's tokens around prefix, suffix, other files
     ...encode("    return"),
   ];
   const same = { prompt, max_tokens: 6, ...endless(server) };
-  const { choices: [{ text }] } = await post(server, "/v1/completions", same);
+  const { choices: [{ text }] } = await answerOf(server, "/v1/completions", same);
   const { timings, ...others } = answer;
   assertEquals([timings.prompt_n, timings.cache_n, timings.predicted_n], [prompt.length, 0, 6]);
   assertEquals(others, {
@@ -247,11 +248,15 @@ Deno.test("/infill says what ended it: the model or a stop string", async () => 
   await using server = await startInfill(file);
   const [end] = server.engine.tokenizer.endTokens;
   const body = { input_prefix: "a", input_suffix: "b" };
-  const ended = await post(server, "/infill", { ...body, logit_bias: { [end]: 100 } });
+  const ended = await answerOf(server, "/infill", { ...body, logit_bias: { [end]: 100 } });
   assertEquals([ended.stop_type, ended.content], ["eos", ""]);
-  const { content } = await post(server, "/infill", { ...body, n_predict: 20, ...endless(server) });
+  const { content } = await answerOf(server, "/infill", {
+    ...body,
+    n_predict: 20,
+    ...endless(server),
+  });
   const stop = content.slice(4, 7);
-  const stopped = await post(server, "/infill", { ...body, stop, ...endless(server) });
+  const stopped = await answerOf(server, "/infill", { ...body, stop, ...endless(server) });
   assertEquals([stopped.stop_type, stopped.content], [
     "word",
     content.slice(0, content.indexOf(stop)),
@@ -270,15 +275,17 @@ Deno.test("/infill keeps what is nearest to the gap where the context has no roo
     n_predict: 8,
     ...endless(server),
   };
-  const answer = LlamaText.parse(await post(server, "/infill", body));
+  const answer = LlamaText.parse(await answerOf(server, "/infill", body));
   assertEquals([answer.truncated, answer.tokens_predicted], [true, 8]);
   assertEquals(answer.tokens_evaluated, 256 - 8);
   // A short text leaves its share to the other, and to files from the last one on.
   const files = ["one", "two", "three"].map((text) => ({ filename: "f", text: text.repeat(20) }));
   const short = { ...body, input_suffix: "z", input_prefix: "a", input_extra: files };
-  const some = LlamaText.parse(await post(server, "/infill", short));
+  const some = LlamaText.parse(await answerOf(server, "/infill", short));
   assert(some.tokens_evaluated <= 256 - 8);
-  const open = LlamaText.parse(await post(server, "/infill", { ...short, n_predict: undefined }));
+  const open = LlamaText.parse(
+    await answerOf(server, "/infill", { ...short, n_predict: undefined }),
+  );
   assertEquals(open.tokens_evaluated + open.tokens_predicted, 256);
 });
 
@@ -290,16 +297,17 @@ Deno.test("suffix fills the gap between prompt and suffix, streamed or not, for 
   const encode = (text: string) => tokenizer.encode(text, { addSpecial: false });
   const tokens = [fim.prefix, ...encode("Once"), fim.suffix, ...encode(" end."), fim.middle];
   const rest = { max_tokens: 8, ...endless(server) };
-  const wanted = (await post(server, "/v1/completions", { prompt: tokens, ...rest })).choices[0];
+  const wanted =
+    (await answerOf(server, "/v1/completions", { prompt: tokens, ...rest })).choices[0];
   for (const prompt of ["Once", encode("Once")]) {
     const body = { prompt, suffix: " end.", ...rest };
-    const { choices: [choice], usage } = await post(server, "/v1/completions", body);
+    const { choices: [choice], usage } = await answerOf(server, "/v1/completions", body);
     assertEquals(choice, wanted);
     assertEquals(usage.prompt_tokens, tokens.length);
-    const echoed = await post(server, "/v1/completions", { ...body, echo: true });
+    const echoed = await answerOf(server, "/v1/completions", { ...body, echo: true });
     assertEquals(echoed.choices[0].text, "Once" + wanted.text);
   }
-  const none = await post(server, "/v1/completions", { prompt: "Once", suffix: "", ...rest });
+  const none = await answerOf(server, "/v1/completions", { prompt: "Once", suffix: "", ...rest });
   assertEquals(none.usage.prompt_tokens, encode("Once").length);
 });
 
@@ -307,7 +315,7 @@ Deno.test("parse_special false takes the text of special tokens for text", async
   await using server = await startServer();
   const tokens = async (parse_special?: boolean) => {
     const body = { prompt: "</s></s></s>", max_tokens: 1, parse_special, ...NO_END };
-    return (await post(server, "/v1/completions", body)).usage.prompt_tokens;
+    return (await answerOf(server, "/v1/completions", body)).usage.prompt_tokens;
   };
   assertEquals([await tokens(), await tokens(true)], [4, 4]);
   assert(await tokens(false) > 4);

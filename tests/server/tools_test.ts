@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { testBadRequests } from "../fixtures/bad_requests.ts";
 import { CHAT } from "../fixtures/server_chat_fixture.ts";
+import { promptOf } from "../fixtures/server_history_fixture.ts";
 import {
   checkCall,
   LESS_THAN_LONG,
@@ -201,20 +202,20 @@ Deno.test("a call that was cut off is left out of the next turn's prompt, which 
   assertThrows(() => JSON.parse(cut.function.arguments), SyntaxError);
   const asked = { role: "user", content: "Paris?" };
   const next = { role: "user", content: "Well?" };
-  const promptOf = async (calls: unknown, content: string | null, ...more: unknown[]) => {
+  const promptAfter = async (calls: unknown, content: string | null, ...more: unknown[]) => {
     const messages = [asked, { role: "assistant", content, tool_calls: calls }, ...more, next];
-    const response = await server.post("/apply-template", { messages });
-    const { prompt, error } = await response.json();
-    assertEquals(response.status, 200, JSON.stringify(error));
-    return prompt;
+    return await promptOf(server, { messages });
   };
   for (const content of [null, "So"]) {
-    assertEquals(await promptOf([cut], content), await promptOf(undefined, content));
+    assertEquals(await promptAfter([cut], content), await promptAfter(undefined, content));
   }
   // The whole one next to it stays.
   const whole = { id: "1", type: "function", function: { name: "now", arguments: "{}" } };
   const result = { role: "tool", tool_call_id: "1", content: "Noon" };
-  assertEquals(await promptOf([whole, cut], null, result), await promptOf([whole], null, result));
+  assertEquals(
+    await promptAfter([whole, cut], null, result),
+    await promptAfter([whole], null, result),
+  );
   await toolChat(server, { messages: [asked, message, next], max_tokens: 3 });
 });
 

@@ -10,7 +10,7 @@ import {
   readAnthropicError,
 } from "../../fixtures/server_anthropic_fixture.ts";
 import { HELLO, startChat } from "../../fixtures/server_chat_fixture.ts";
-import type { TestServer } from "../../fixtures/server_fixture.ts";
+import { answerOf, type TestServer } from "../../fixtures/server_fixture.ts";
 import { checkCall, TIME, WEATHER } from "../../fixtures/weather_tool.ts";
 
 /** Shows tools and results as the template of a model does that knows them. */
@@ -175,7 +175,7 @@ Deno.test("calls and results reach the template: texts of results, errors, what 
   };
   const answer = await message(server, { tools: TOOLS, messages });
   const { input_tokens, cache_read_input_tokens } = answer.usage;
-  const { usage } = await (await server.post("/v1/chat/completions", wanted)).json();
+  const { usage } = await answerOf(server, "/v1/chat/completions", wanted);
   assertEquals(usage.prompt_tokens, input_tokens + cache_read_input_tokens);
   const whole = usage.prompt_tokens - 1;
   assertEquals(
@@ -184,7 +184,7 @@ Deno.test("calls and results reach the template: texts of results, errors, what 
     "it is the same prompt",
   );
   const body = messagesBody({ tools: TOOLS, messages });
-  const counted = await (await server.post(`${MESSAGES}/count_tokens`, body)).json();
+  const counted = await answerOf(server, `${MESSAGES}/count_tokens`, body);
   assertEquals(counted.input_tokens, usage.prompt_tokens);
 });
 
@@ -231,12 +231,8 @@ Deno.test("system messages between others are what the user says, where a templa
     "{{ raise_exception('System messages come first.') }}{% endif %}{{ m.role[0] }}:{{ m.content }}\n{% endfor %}a:";
   await using server = await startChat({}, template);
   const said = (role: string, content: string) => ({ role, content });
-  const tokensOf = async (body: Record<string, unknown>) => {
-    const response = await server.post(`${MESSAGES}/count_tokens`, messagesBody(body));
-    const counted = await response.json();
-    assertEquals(response.status, 200, JSON.stringify(counted));
-    return counted.input_tokens;
-  };
+  const tokensOf = async (body: Record<string, unknown>) =>
+    (await answerOf(server, `${MESSAGES}/count_tokens`, messagesBody(body))).input_tokens;
   const tagged = "A\n\n<system-reminder>\nB\n</system-reminder>\n\nC";
   assertEquals(
     await tokensOf({

@@ -5,7 +5,7 @@ import { Shown } from "../../../server/ollama/show.ts";
 import { checkOf } from "../../fixtures/fuzz_answers.ts";
 import { fuzz, type Seedling } from "../../fixtures/fuzz_bodies.ts";
 import { readLines, readOllamaError } from "../../fixtures/ollama_fixture.ts";
-import type { TestServer } from "../../fixtures/server_fixture.ts";
+import { answerOf, type TestServer } from "../../fixtures/server_fixture.ts";
 import { type ModelServer, startModels } from "../../fixtures/server_models_fixture.ts";
 
 const TEMPLATE = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }}\n{% endfor %}";
@@ -21,7 +21,7 @@ async function create(server: ModelServer, body: Record<string, unknown>): Promi
 }
 
 async function show(server: ModelServer, model: string) {
-  return Shown.parse(await (await server.post("/api/show", { model })).json());
+  return Shown.parse(await answerOf(server, "/api/show", { model }));
 }
 
 /** What a model answers, and how many tokens it read for it. */
@@ -183,7 +183,7 @@ const CASES = Math.ceil(Number(Deno.env.get("M40_FUZZ_CASES") ?? 4000) / 8);
 
 Deno.test(`fuzz: ${CASES} mutated bodies of /api/create are answered, and make nothing but models in the folder`, async () => {
   await using server = await startModels({ ...OPTIONS, main: "llama" });
-  await (await server.post("/api/generate", { model: "llama", keep_alive: -1 })).json();
+  await answerOf(server, "/api/generate", { model: "llama", keep_alive: -1 });
   const { engine } = server.manager.loaded()[0];
   const right = {
     model: "made",

@@ -8,7 +8,7 @@ import { OllamaGenerated } from "../../../server/ollama/generate.ts";
 import { Shown } from "../../../server/ollama/show.ts";
 import { RunningModels, Tags } from "../../../server/ollama/tags.ts";
 import { readLines, readOllamaError } from "../../fixtures/ollama_fixture.ts";
-import { startServer } from "../../fixtures/server_fixture.ts";
+import { answerOf, startServer } from "../../fixtures/server_fixture.ts";
 import { loadedNames, startModels } from "../../fixtures/server_models_fixture.ts";
 import { until } from "../../fixtures/waiting.ts";
 
@@ -29,7 +29,7 @@ Deno.test("/api/tags lists every model with a tag and what it is; /api/ps those 
   assertEquals([llama.details.family, llama.details.families], ["llama", ["llama"]]);
   assertMatch(llama.details.parameter_size, /^\d/);
   assertEquals(RunningModels.parse(await (await server.get("/api/ps")).json()).models, []);
-  await (await server.post("/api/generate", { model: "llama:latest", keep_alive: "1h" })).json();
+  await answerOf(server, "/api/generate", { model: "llama:latest", keep_alive: "1h" });
   const [running, ...none] = RunningModels.parse(await (await server.get("/api/ps")).json()).models;
   assertEquals(none, []);
   assertEquals([running.name, running.context_length, running.size_vram], ["llama:latest", 128, 0]);
@@ -39,7 +39,7 @@ Deno.test("/api/tags lists every model with a tag and what it is; /api/ps those 
   assertEquals(running.digest, llama.digest);
   const left = Date.parse(running.expires_at) - Date.now();
   assert(left > 3_500_000 && left <= 3_600_000, running.expires_at);
-  await (await server.post("/api/generate", { model: "llama", keep_alive: -1 })).json();
+  await answerOf(server, "/api/generate", { model: "llama", keep_alive: -1 });
   const [forever] = RunningModels.parse(await (await server.get("/api/ps")).json()).models;
   assertMatch(forever.expires_at, /^9999/);
 });
@@ -56,7 +56,7 @@ Deno.test("an alias is in both lists of models next to what it stands for, once 
     model: "gpt-4:latest",
   });
   assert(tags.has("org/fast:small") && !tags.has("gone:latest"));
-  await (await server.post("/api/generate", { model: "gpt-4", keep_alive: "1h" })).json();
+  await answerOf(server, "/api/generate", { model: "gpt-4", keep_alive: "1h" });
   const { data } = ModelList.parse(await (await server.get("/v1/models")).json());
   const byId = new Map(data.map((model) => [model.id, model]));
   assertEquals(byId.get("gpt-4"), {
@@ -116,7 +116,7 @@ Deno.test("/api/tags, ps and show know the one model of a server that has no sto
     ]);
   }
   for (const name of ["golden", "golden:latest"]) {
-    const shown = Shown.parse(await (await server.post("/api/show", { model: name })).json());
+    const shown = Shown.parse(await answerOf(server, "/api/show", { model: name }));
     assertEquals(shown.model_info["llama.context_length"], 128);
   }
 });
@@ -138,7 +138,7 @@ Deno.test("/api/show reports the header of a model that is not in memory, and wh
   };
   await Deno.writeTextFile(join(server.folder, "llama.json"), JSON.stringify(record));
   const shown = Shown.parse(
-    await (await server.post("/api/show", { model: "llama:latest" })).json(),
+    await answerOf(server, "/api/show", { model: "llama:latest" }),
   );
   assertEquals(shown.system, "Be kind.");
   assertEquals(shown.parameters.split("\n").map((line) => line.split(/ +/)), [
@@ -162,20 +162,20 @@ Deno.test("/api/show reports the header of a model that is not in memory, and wh
 Deno.test("a request without a prompt loads its model, with keep_alive 0 it unloads it; the answer says which", async () => {
   await using server = await startModels();
   for (const [path, more] of [["/api/generate", {}], ["/api/chat", { messages: [] }]] as const) {
-    const loaded = await (await server.post(path, { model: "llama", ...more })).json();
+    const loaded = await answerOf(server, path, { model: "llama", ...more });
     assertEquals([loaded.done, loaded.done_reason, loaded.eval_count], [true, "load", 0]);
     assert(loaded.load_duration > 0);
     assertEquals(loadedNames(server), ["llama"]);
     const body = { model: "llama", keep_alive: 0, ...more };
-    const unloaded = await (await server.post(path, body)).json();
+    const unloaded = await answerOf(server, path, body);
     assertEquals([unloaded.done_reason, unloaded.load_duration], ["unload", 0]);
     assertEquals(loadedNames(server), []);
   }
   await readOllamaError(await server.post("/api/generate", { model: "nope" }), 404);
   const body = { model: "llama", prompt: "a", options: OPTIONS, stream: false };
-  const first = OllamaGenerated.parse(await (await server.post("/api/generate", body)).json());
+  const first = OllamaGenerated.parse(await answerOf(server, "/api/generate", body));
   assert(first.load_duration > 0, "it waited for its model");
-  await (await server.post("/api/generate", { ...body, keep_alive: 0 })).json();
+  await answerOf(server, "/api/generate", { ...body, keep_alive: 0 });
   await until("it is unloaded", () => loadedNames(server).length === 0);
 });
 

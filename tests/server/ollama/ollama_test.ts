@@ -6,7 +6,13 @@ import { byteLevelModel } from "../../fixtures/byte_level_model.ts";
 import { type BadRequest, testBadRequests } from "../../fixtures/bad_requests.ts";
 import { readLines, readOllamaError } from "../../fixtures/ollama_fixture.ts";
 import { chat, HELLO, startChat } from "../../fixtures/server_chat_fixture.ts";
-import { MODEL, openRequest, startServer, type TestServer } from "../../fixtures/server_fixture.ts";
+import {
+  answerOf,
+  MODEL,
+  openRequest,
+  startServer,
+  type TestServer,
+} from "../../fixtures/server_fixture.ts";
 import { until } from "../../fixtures/waiting.ts";
 
 /** Options that keep the golden model from ending its text. */
@@ -164,14 +170,14 @@ Deno.test("/api/generate: a suffix is what comes after the gap; a model that fil
   await using server = await startServer({ path: file.path });
   const options = { temperature: 0, num_predict: 4 };
   const body = { prompt: "one ", suffix: " three", options, stream: false };
-  const answer = await (await server.post("/api/generate", body)).json();
-  const filled = await (await server.post("/v1/completions", {
+  const answer = await answerOf(server, "/api/generate", body);
+  const filled = await answerOf(server, "/v1/completions", {
     prompt: "one ",
     suffix: " three",
     max_tokens: 4,
     temperature: 0,
     parse_special: false,
-  })).json();
+  });
   assertEquals(answer.response, filled.choices[0].text);
   await using other = await startServer();
   assertMatch(
@@ -191,7 +197,7 @@ Deno.test("options: each acts as its name says, seeds are kept, -1 and -2 tokens
   const long = async (seed: string) => {
     const text =
       `{"prompt":"Hello","stream":false,"options":{"temperature":1.5,"num_predict":20,"seed":${seed}}}`;
-    return (await (await server.post("/api/generate", text)).json()).response;
+    return (await answerOf(server, "/api/generate", text)).response;
   };
   assertNotEquals(await long("9007199254740992"), await long("9007199254740993"));
   for (const num_predict of [-1, -2]) {

@@ -4,7 +4,7 @@ import { OllamaChat, OllamaChatPiece } from "../../../server/ollama/chat.ts";
 import type { AnsweredCall } from "../../../server/ollama/tools.ts";
 import { readLines } from "../../fixtures/ollama_fixture.ts";
 import { HELLO, startChat } from "../../fixtures/server_chat_fixture.ts";
-import { MODEL, type TestServer } from "../../fixtures/server_fixture.ts";
+import { answerOf, MODEL, type TestServer } from "../../fixtures/server_fixture.ts";
 import { checkCall, TIME, WEATHER } from "../../fixtures/weather_tool.ts";
 
 /** Shows tools and results as the template of a model does that knows them. */
@@ -23,15 +23,8 @@ function start(): Promise<TestServer> {
 }
 
 async function whole(server: TestServer, body: Record<string, unknown>) {
-  const response = await server.post("/api/chat", {
-    messages: HELLO,
-    tools: TOOLS,
-    ...body,
-    stream: false,
-  });
-  const json = await response.json();
-  assertEquals(response.status, 200, JSON.stringify(json));
-  return OllamaChat.parse(json);
+  const asked = { messages: HELLO, tools: TOOLS, ...body, stream: false };
+  return OllamaChat.parse(await answerOf(server, "/api/chat", asked));
 }
 
 async function lines(server: TestServer, body: Record<string, unknown>) {
@@ -73,13 +66,13 @@ Deno.test("calls come whole, with arguments as objects, and are those of OpenAI'
     const [end, pieces] = await lines(server, body);
     assertEquals(checked(pieces.flatMap(({ message }) => message.tool_calls ?? [])), calls);
     assertEquals([end.done_reason, end.message.tool_calls], ["stop", undefined]);
-    const { choices: [{ message }] } = await (await server.post("/v1/chat/completions", {
+    const { choices: [{ message }] } = await answerOf(server, "/v1/chat/completions", {
       messages: HELLO,
       tools: TOOLS,
       response_format: { type: "json_schema", json_schema: { name: "seven", schema: SEVEN } },
       ...how,
       max_tokens: 400,
-    })).json();
+    });
     const openai = message.tool_calls.map((
       { function: { name, arguments: text } }: { function: { name: string; arguments: string } },
       index: number,
@@ -134,7 +127,7 @@ Deno.test("calls and results of a conversation make the prompt that OpenAI's sha
     type: "function",
     function: { name, arguments: JSON.stringify(given) },
   });
-  const { usage } = await (await server.post("/v1/chat/completions", {
+  const { usage } = await answerOf(server, "/v1/chat/completions", {
     max_tokens: 1,
     tools: TOOLS,
     messages: [
@@ -155,7 +148,7 @@ Deno.test("calls and results of a conversation make the prompt that OpenAI's sha
       { role: "tool", tool_call_id: "c", content: "one" },
       { role: "user", content: "C" },
     ],
-  })).json();
+  });
   assertEquals(usage.prompt_tokens, answer.prompt_eval_count);
   const all = usage.prompt_tokens - 1;
   assertEquals(usage.prompt_tokens_details.cached_tokens, all - all % 32, "it is the same prompt");
@@ -169,6 +162,6 @@ Deno.test("a result that answers no call is shown as it is", async () => {
 
 Deno.test("/api/show says that a model with a template calls tools", async () => {
   await using server = await startChat();
-  const { capabilities } = await (await server.post("/api/show", { model: MODEL })).json();
+  const { capabilities } = await answerOf(server, "/api/show", { model: MODEL });
   assert(capabilities.includes("tools"));
 });

@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { z } from "zod";
 import { type BadRequest, testBadRequests } from "../../fixtures/bad_requests.ts";
 import { HELLO, startChat } from "../../fixtures/server_chat_fixture.ts";
-import { readError, startServer } from "../../fixtures/server_fixture.ts";
+import { answerOf, readError, startServer } from "../../fixtures/server_fixture.ts";
 import { gate, startModels } from "../../fixtures/server_models_fixture.ts";
 import {
   assembled,
@@ -114,7 +114,7 @@ Deno.test("a model without a template, no route", async () => {
 
 Deno.test("pages of items that there cannot be, and streams of what is done, are refused by name", async () => {
   await using server = await startChat();
-  const made = await (await server.post(RESPONSES, responsesBody())).json();
+  const made = await answerOf(server, RESPONSES, responsesBody());
   for (
     const [rest, param] of [
       ["/input_items?limit=0", "limit"],

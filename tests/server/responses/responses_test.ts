@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
 import { chat, completionOf, HELLO, startChat } from "../../fixtures/server_chat_fixture.ts";
 import {
+  answerOf,
   MODEL,
   openRequest,
   RawClient,
@@ -295,11 +296,11 @@ Deno.test("effort reaches the template, and none of it ends the reasoning at onc
   await using server = await startChat({}, template);
   const tokens = async (effort: string) => {
     const body = { input: "Hello", reasoning: { effort } };
-    return (await (await server.post(RESPONSES + "/input_tokens", body)).json()).input_tokens;
+    return (await answerOf(server, RESPONSES + "/input_tokens", body)).input_tokens;
   };
   const counted = async (prompt: string) => {
     const body = { content: prompt, add_special: true, parse_special: true };
-    return (await (await server.post("/tokenize", body)).json()).tokens.length;
+    return (await answerOf(server, "/tokenize", body)).tokens.length;
   };
   assertEquals(await tokens("minimal"), await counted("Hello[low]<think>"));
   assertEquals(await tokens("xhigh"), await counted("Hello[high]<think>"));

@@ -5,7 +5,7 @@ import type { ResponseObject } from "../../../server/openai/responses/response_s
 import { InputReader } from "../../../server/openai/custom_input.ts";
 import { testBadRequests } from "../../fixtures/bad_requests.ts";
 import { startChat } from "../../fixtures/server_chat_fixture.ts";
-import type { TestServer } from "../../fixtures/server_fixture.ts";
+import { answerOf, type TestServer } from "../../fixtures/server_fixture.ts";
 import {
   assembled,
   respond,
@@ -204,7 +204,7 @@ const CUSTOM_CALL = {
 
 Deno.test("a custom tool is called with a text, whole and streamed alike, and goes back as it came", async () => {
   await using server = await startCaller();
-  const quote = await (await server.post("/tokenize", { content: '"' })).json();
+  const quote = await answerOf(server, "/tokenize", { content: '"' });
   const logit_bias = { [quote.tokens.at(-1)]: 5 };
   const more = { ...CALLING, tools: [PATCH], max_output_tokens: 150, logit_bias };
   let calls = 0;
@@ -254,7 +254,7 @@ Deno.test("the model gets a custom tool's grammar, and calls as of a function wi
   await using server = await startChat({ contextLength: 4096 }, template);
   const result = { type: "custom_tool_call_output", call_id: "call_1", output: "Done!" };
   const tokens = async (body: unknown, path = RESPONSES + "/input_tokens") =>
-    (await (await server.post(path, body)).json()).input_tokens as number;
+    (await answerOf(server, path, body)).input_tokens as number;
   const input = [{ role: "user", content: "Hello" }, CUSTOM_CALL, result];
   const counted = await tokens({ input, tools: [PATCH] });
   const parameters = {
