@@ -3,7 +3,7 @@ import { M40Error } from "../../engine/errors.ts";
 import { ModelFailing } from "../../engine/manager/failures.ts";
 import { CountedEngines, tick, ticks } from "../fixtures/counted_engines.ts";
 import { ManualTimers } from "../fixtures/manual_timers.ts";
-import { soon } from "../fixtures/server_fixture.ts";
+import { soon } from "../fixtures/waiting.ts";
 
 Deno.test("requests that come in turn for two models change them once for many, not once for each", async () => {
   const engines = new CountedEngines(1, 1, false);
