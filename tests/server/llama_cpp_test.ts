@@ -126,7 +126,7 @@ Deno.test("an OpenAI client whose base URL has no /v1 finds chats, texts, models
   const sampled = { ...body, temperature: 2, seed: -1, max_tokens: 30 };
   const texts = async (path: string) =>
     await Promise.all(
-      [0, 1].map(async () => (await post(server, path, sampled)).choices[0].message),
+      [0, 1].map(async () => (await answerOf(server, path, sampled)).choices[0].message),
     );
   const [first, second] = await texts("/v1/chat/completions");
   assertEquals(first, second, "to OpenAI's clients -1 is a seed");
