@@ -64,7 +64,6 @@ export class ChatFormat {
     signal?: AbortSignal,
   ) => Promise<ArrayLike<number>>;
   private readonly renderer = new TemplateRenderer();
-  /** The formats of calls that each template may have. */
   private readonly likely = new Map<string, readonly string[]>();
   /** Found when the first prompt is made: it takes a look at every token. */
   private tokenStarts?: RegExp;

@@ -9,7 +9,6 @@ import {
   type ToolCall,
 } from "./conversation.ts";
 
-/** Messages that a conversation may have. */
 const MOST_MESSAGES = 16_384;
 /** Characters that its texts may have together; a million tokens have about 5 million. */
 const MOST_CHARACTERS = 6 * 2 ** 20;
@@ -18,7 +17,6 @@ const MOST_LEVELS = 32;
 /** Names that a template may get values by. */
 const NAME = /^[A-Za-z_]\w{0,63}$/;
 const OWN_NAMES = new Set(["messages", "add_generation_prompt", "tools"]);
-/** Tools that a request may bring. */
 const MOST_TOOLS = 512;
 /** Characters of all their names, descriptions and parameters together, as JSON. */
 const MOST_TOOL_CHARACTERS = 2 ** 20;

@@ -1,20 +1,15 @@
-import type { ChatMessage } from "./conversation.ts";
 import { M40Error } from "../errors.ts";
 import type { Metadata } from "../gguf/mod.ts";
 import type { Tokenizer } from "../tokenizer/mod.ts";
-import { ChatFormat, type ChatTemplates } from "./chat_format.ts";
+import { ChatFormat, type ChatTemplates, type DefaultStart } from "./chat_format.ts";
 import { isTemplate, modelTemplates } from "./model_templates.ts";
 import type { TemplateFile } from "./template_file.ts";
 import { BUILT_IN_TEMPLATES } from "./templates/mod.ts";
 
 /** What else a model's chat is made with. */
-export interface ChatOptions {
+export interface ChatOptions extends DefaultStart {
   /** Tokens that a prompt may have at most; default: any number. */
   readonly contextTokens?: number;
-  /** The system message of conversations that bring none. */
-  readonly system?: string;
-  /** What every conversation begins with, behind its system message. */
-  readonly messages?: readonly ChatMessage[];
   /** Reports what was guessed. */
   readonly onWarning?: (warning: string) => void;
 }
@@ -30,14 +25,14 @@ export function loadChat(
   metadata: Metadata,
   tokenizer: Tokenizer,
   given?: string | TemplateFile,
-  { contextTokens, system, messages, onWarning }: ChatOptions = {},
+  { contextTokens, onWarning, ...start }: ChatOptions = {},
 ): ChatFormat | undefined {
   const { warning, ...own } = modelTemplates(metadata, tokenizer);
   if (given === undefined && warning !== undefined) onWarning?.(warning);
   const { template, ...others } = given === undefined ? own : { ...own, ...chosen(given) };
   if (template === undefined) return undefined;
   const templates = { template, ...others, specialTokens: specialTokensOf(metadata, tokenizer) };
-  return new ChatFormat(tokenizer, templates, contextTokens, { system, messages });
+  return new ChatFormat(tokenizer, templates, contextTokens, start);
 }
 
 function chosen(given: string | TemplateFile): Pick<ChatTemplates, "template" | "source" | "file"> {

@@ -6,10 +6,9 @@
  * @module
  */
 import { type ChatMessage, isSystem, textOf } from "./conversation.ts";
-import { looseResultsShown } from "./loose_results.ts";
 import type { OrderAbilities } from "./order_abilities.ts";
 import type { RenderCall, RenderMessage } from "./render_job.ts";
-import { splitCalls } from "./split_calls.ts";
+import { looseResultsShown, splitCalls } from "./split_calls.ts";
 import type { Abilities } from "./template_abilities.ts";
 import type { ToolAbilities } from "./tools/tool_abilities.ts";
 

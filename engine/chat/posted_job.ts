@@ -21,7 +21,6 @@ interface Values {
   readonly calls: readonly unknown[];
 }
 
-/** A job as it is posted. */
 export function postedJob({ tools, variables, messages, ...rest }: RenderJob): PostedJob {
   const calls: unknown[] = [];
   const posted = messages.map((message) =>
@@ -34,7 +33,6 @@ export function postedJob({ tools, variables, messages, ...rest }: RenderJob): P
   return { ...rest, messages: posted, values };
 }
 
-/** The job that was posted. */
 export function jobOf({ values, messages, ...rest }: PostedJob): RenderJob {
   const { tools, variables, calls } = parseJson(values) as Values;
   let next = 0;

@@ -13,7 +13,6 @@ export function postedMetadata(metadata: Metadata): PostedMetadata {
   return posted;
 }
 
-/** The metadata that was posted. */
 export function metadataOf(posted: PostedMetadata): Metadata {
   return new Metadata(posted.map(([key, { value, ...entry }]) => {
     const isTexts = typeof value === "object" && "ends" in value;

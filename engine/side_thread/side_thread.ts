@@ -6,7 +6,6 @@ import { M40Error } from "../errors.ts";
 import type { Job, PostedTools, Reply, Results, ThreadData } from "./jobs.ts";
 import { postedMetadata } from "./metadata.ts";
 
-/** The module that the thread runs. */
 const SIDE_WORKER = new URL("./worker.ts", import.meta.url);
 /** How long one job may take by the clock, its start included, in milliseconds: limits of work end it long before. */
 const JOB_LIMIT_MS = 30_000;
@@ -14,7 +13,6 @@ const JOB_LIMIT_MS = 30_000;
 const IDLE_MS = 60_000;
 /** MiB that it may hold. */
 const MEMORY_LIMIT_MIB = 1024;
-/** Jobs that may wait. */
 const MOST_WAITING = 64;
 
 /** What limits may be, for tests. */

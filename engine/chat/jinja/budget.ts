@@ -9,7 +9,6 @@ export class TemplateLimitError extends Error {
 export interface Limits {
   /** Characters of one string, and of what is rendered (UTF-16 code units). */
   readonly stringLength: number;
-  /** Elements of one list. */
   readonly listLength: number;
   /** Characters of all strings that are made, an element of a list counting as 16. */
   readonly memory: number;
@@ -60,7 +59,6 @@ export const LOOP_LIMITS: Limits = {
 
 /** Characters that an element of a list counts as. */
 const ELEMENT = 16;
-/** Steps between two looks at the clock. */
 const STEPS_PER_LOOK = 1024;
 
 /**

@@ -149,7 +149,6 @@ export class Evaluator {
     return dict;
   }
 
-  /** What a call is given. */
   protected args(node: CallArguments, scope: Scope): Args {
     if (node.positional.length === 0 && node.named.length === 0 && !node.list && !node.mapping) {
       return NO_ARGS;

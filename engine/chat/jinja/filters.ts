@@ -204,7 +204,6 @@ const UNCOUNTED = new Set([
   ...["slice", "striptags", "urlencode", "wordcount", "wordwrap", "xmlattr"],
 ]);
 
-/** The names of all filters. */
 export const knownFilters = (): string[] => [...FILTERS.keys()];
 
 /** Why a filter cannot be used; undefined where it can. */

@@ -4,7 +4,6 @@ import { exponentText, fixed, floatText, scientific } from "./float_text.ts";
 /** Digits behind the point that a format may ask for. */
 const MOST_DIGITS = 5000;
 
-/** How a number is written. */
 export interface NumberFormat {
   /** One of d b o x X c e E f F g G % n, or empty for a float in the fewest digits that identify it. */
   readonly kind: string;
@@ -51,7 +50,6 @@ function withPoint(digits: string, at: number): string {
   return digits.length > at ? `${digits.slice(0, at)}.${digits.slice(at)}` : digits;
 }
 
-/** A number without the zeros behind its last digit. */
 function withoutZeros(text: string): string {
   let end = text.length;
   while (text[end - 1] === "0") end--;

@@ -22,7 +22,6 @@ import { display, repr } from "./write.ts";
 const SPECIFIER =
   /%(?:\(([^()]{0,200})\))?([-+ 0#]{0,20})(\d{1,9}|\*)?(?:\.(\d{0,9}|\*))?[hlL]?([^])?/gu;
 
-/** One `%…`. */
 interface Specifier {
   readonly flags: string;
   readonly width: number;

@@ -1,4 +1,4 @@
-import type { MacroNode, Statement, Target } from "./nodes.ts";
+import type { Expression, MacroNode, Statement, Target } from "./nodes.ts";
 import { visitNames } from "./undeclared.ts";
 
 /** Names that are hidden in a scope, by the statements that the scope is of. */
@@ -10,78 +10,67 @@ export type HiddenNames = ReadonlyMap<readonly Statement[], readonly string[]>;
  */
 export function hiddenNames(program: readonly Statement[]): HiddenNames {
   const hidden = new Map<readonly Statement[], readonly string[]>();
-  const analyse = (
-    body: readonly Statement[],
-    parent: Symbols | undefined,
-    prepare: (symbols: Symbols) => void = () => {},
-  ) => {
-    const symbols = new Symbols(parent);
-    prepare(symbols);
-    visitAll(body, symbols);
-    if (symbols.hidden.size > 0) hidden.set(body, [...symbols.hidden]);
-    const inner = (statements: readonly Statement[]) => {
-      for (const statement of statements) nested(statement, symbols, analyse, inner);
-    };
-    inner(body);
-  };
-  analyse(program, undefined);
+  analyse(program, hidden);
   return hidden;
 }
 
-type Analyse = (
+/**
+ * Finds the hidden names of a scope and of those in it.
+ *
+ * @param known Names that it has from its start on.
+ * @param defaults What is evaluated in it first.
+ */
+function analyse(
   body: readonly Statement[],
-  parent: Symbols | undefined,
-  prepare?: (symbols: Symbols) => void,
-) => void;
-
-/** Goes on with the scopes that stand in a statement. */
-function nested(
-  node: Statement,
-  symbols: Symbols,
-  analyse: Analyse,
-  inner: (statements: readonly Statement[]) => void,
+  hidden: Map<readonly Statement[], readonly string[]>,
+  parent?: Symbols,
+  known: readonly string[] = [],
+  defaults: readonly Expression[] = [],
 ): void {
-  const ofMacro = ({ parameters, defaults, body, takes }: MacroNode) =>
-    analyse(body, symbols, (own) => {
-      for (const name of parameters) own.refs.add(name);
-      for (const [name, taken] of Object.entries(takes)) if (taken) own.refs.add(name);
-      visitNames(defaults, (name) => own.load(name));
-    });
-  switch (node.kind) {
-    case "for":
-      analyse(node.body, symbols, (own) => {
-        if (node.namesLoop) own.refs.add("loop");
-        for (const name of namesOf(node.target)) own.refs.add(name);
-      });
-      return analyse(node.otherwise, symbols);
-    case "if":
-      for (const [, body] of node.branches) inner(body);
-      return inner(node.otherwise);
-    case "macro":
-      return ofMacro(node);
-    case "call_block":
-      return ofMacro(node.body);
-    case "with":
-      return analyse(node.body, symbols, (own) => {
-        for (const name of node.targets.flatMap(namesOf)) own.refs.add(name);
-      });
-    case "filter_block":
-    case "set_block":
-    case "scope":
-      return analyse(node.body, symbols);
-    case "block":
-      return analyse(node.body, undefined);
-  }
+  const symbols = new Symbols(parent, known);
+  visitNames(defaults, (name) => symbols.load(name));
+  visitAll(body, symbols);
+  if (symbols.hidden.size > 0) hidden.set(body, [...symbols.hidden]);
+  const scope = (statements: readonly Statement[], known?: readonly string[]) =>
+    analyse(statements, hidden, symbols, known);
+  const macro = ({ parameters, defaults, body, takes }: MacroNode) => {
+    const taken = Object.entries(takes).flatMap(([name, isTaken]) => isTaken ? [name] : []);
+    analyse(body, hidden, symbols, [...parameters, ...taken], defaults);
+  };
+  const nested = (node: Statement): void => {
+    switch (node.kind) {
+      case "for":
+        scope(node.body, [...node.namesLoop ? ["loop"] : [], ...namesOf(node.target)]);
+        return scope(node.otherwise);
+      case "if":
+        for (const [, statements] of node.branches) statements.forEach(nested);
+        return node.otherwise.forEach(nested);
+      case "macro":
+        return macro(node);
+      case "call_block":
+        return macro(node.body);
+      case "with":
+        return scope(node.body, node.targets.flatMap(namesOf));
+      case "filter_block":
+      case "set_block":
+      case "scope":
+        return scope(node.body);
+      case "block":
+        return analyse(node.body, hidden);
+    }
+  };
+  body.forEach(nested);
 }
 
-/** The names that are known in a scope. */
 class Symbols {
   /** Names that were asked for or set. */
-  refs = new Set<string>();
+  refs: Set<string>;
   stores = new Set<string>();
   hidden = new Set<string>();
 
-  constructor(private readonly parent?: Symbols) {}
+  constructor(private readonly parent?: Symbols, known: Iterable<string> = []) {
+    this.refs = new Set(known);
+  }
 
   knows(name: string): boolean {
     return this.refs.has(name) || this.parent?.knows(name) === true;
@@ -99,8 +88,7 @@ class Symbols {
   }
 
   private copy(): Symbols {
-    const copy = new Symbols(this.parent);
-    copy.refs = new Set(this.refs);
+    const copy = new Symbols(this.parent, this.refs);
     copy.stores = new Set(this.stores);
     copy.hidden = new Set(this.hidden);
     return copy;

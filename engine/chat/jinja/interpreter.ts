@@ -66,7 +66,6 @@ export class Interpreter extends Evaluator {
     return this.textOf(this.program.statements, this.root);
   }
 
-  /** A scope for statements. */
   private scopeOf(statements: readonly Statement[], parent: Scope): Scope {
     const hidden = this.program.hidden.get(statements);
     if (hidden !== undefined) this.rendering.budget.scan(ELEMENT * hidden.length);

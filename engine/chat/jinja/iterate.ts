@@ -27,7 +27,6 @@ export function iterate(rendering: Rendering, value: Value): Iterable<Value> {
   throw typeError(`${typeName(value)} has no elements`);
 }
 
-/** Whether a loop can go over a value. */
 export function isIterable(value: Value): boolean {
   if (Array.isArray(value) || isString(value)) return true;
   return [Tuple, Dict, DictView, Range, Once, Undefined].some((one) => value instanceof one);
@@ -76,7 +75,6 @@ function viewed(rendering: Rendering, { dict, kind }: DictView): Value[] {
   );
 }
 
-/** The pairs of a mapping. */
 export function pairsOf(rendering: Rendering, dict: Dict): Value[] {
   return viewed(rendering, new DictView(dict, "items"));
 }

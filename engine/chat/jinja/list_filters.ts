@@ -90,7 +90,6 @@ function unique(rendering: Rendering, value: Value, [caseSensitive, path]: Given
   });
 }
 
-/** What a generator gives, as a value. */
 export function once(generate: () => Generator<Value>): Once {
   return new Once(generate());
 }
@@ -106,7 +105,6 @@ function join(rendering: Rendering, value: Value, [by = "", path]: Given): Value
   return joinTexts(rendering, texts, plainString(rendering, by));
 }
 
-/** The first or the last in order. */
 function extreme(name: string, direction: 1 | -1): Work {
   return (rendering, value, [caseSensitive, path]) => {
     const find = pathOf(rendering, path);
@@ -227,7 +225,6 @@ function items(rendering: Rendering, value: Value): Value {
   });
 }
 
-/** The filters of lists. */
 export const LIST_FILTERS = declared({
   list: [listOf],
   first: [first],

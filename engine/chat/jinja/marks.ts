@@ -24,12 +24,10 @@ export function isSpace(character: string): boolean {
 export class Marks {
   constructor(readonly mark: string) {}
 
-  /** Whether there are marks in a text. */
   has(text: string): boolean {
     return this.mark !== "" && text.includes(this.mark);
   }
 
-  /** The text without its marks. */
   plain(text: string): string {
     return this.has(text) ? text.replaceAll(this.mark, "") : text;
   }

@@ -1,6 +1,5 @@
 import type { Value } from "./values.ts";
 
-/** Arguments as they stand in a call. */
 export interface CallArguments {
   readonly positional: readonly Expression[];
   readonly named: readonly (readonly [string, Expression])[];
@@ -11,7 +10,6 @@ export interface CallArguments {
 
 export type Name = { readonly kind: "name"; readonly name: string };
 
-/** What can be evaluated. */
 export type Expression =
   | { readonly kind: "constant"; readonly value: Value }
   | Name

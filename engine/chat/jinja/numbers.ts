@@ -24,7 +24,6 @@ export function integerOf(value: NumberValue): number | bigint {
   return typeof value === "boolean" ? Number(value) : value as number | bigint;
 }
 
-/** A number as a float. */
 export function floatOf(value: NumberValue): number {
   if (value instanceof Float) return value.value;
   const float = Number(value);
@@ -32,7 +31,6 @@ export function floatOf(value: NumberValue): number {
   return float;
 }
 
-/** A float without what is behind its point. */
 export function truncated(value: number): number | bigint {
   if (Number.isNaN(value)) throw valueError("NaN is no whole number");
   if (!Number.isFinite(value)) throw overflowError("infinity is no whole number");
@@ -40,7 +38,6 @@ export function truncated(value: number): number | bigint {
   return Number.isSafeInteger(cut) ? cut : BigInt(cut);
 }
 
-/** The digits of a whole number. */
 export function integerText(value: number | bigint): string {
   if (typeof value === "number") return String(value);
   if (bitsOf(value) > MOST_DIGITS * 3.33) {

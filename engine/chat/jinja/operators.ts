@@ -149,7 +149,6 @@ function compareItems(rendering: Rendering, a: readonly Value[], b: readonly Val
   return a.length - b.length;
 }
 
-/** Whether `container` has `item` in it. */
 export function contains(rendering: Rendering, container: Value, item: Value): boolean {
   const { marks } = rendering;
   if (isString(container)) {
@@ -174,7 +173,6 @@ export function contains(rendering: Rendering, container: Value, item: Value): b
   return false;
 }
 
-/** Comparisons by their operators. */
 export const COMPARISONS: Readonly<
   Record<string, (rendering: Rendering, a: Value, b: Value) => boolean>
 > = {

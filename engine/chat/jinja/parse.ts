@@ -19,11 +19,8 @@ const UNSUPPORTED_NAMES: Readonly<Record<string, string>> = {
   lipsum: `"lipsum" (random text)`,
 };
 
-/** A template, parsed. */
 export interface Program {
   readonly statements: readonly Statement[];
-  /** Blocks by their names. */
-  readonly blocks: ReadonlyMap<string, readonly Statement[]>;
   readonly hidden: HiddenNames;
 }
 
@@ -44,11 +41,15 @@ export function parseTemplate(source: string): Program {
     if (!Object.hasOwn(UNSUPPORTED_NAMES, name)) continue;
     throw new TemplateSyntaxError(`${UNSUPPORTED_NAMES[name]} is not supported here`, 1);
   }
-  return { statements, blocks: parser.blocks, hidden: hiddenNames(statements) };
+  return { statements, hidden: hiddenNames(statements) };
 }
 
+/** A macro's parameters, and the defaults of the last ones. */
+type Signature = [parameters: string[], defaults: Expression[]];
+
 class Parser extends ExpressionParser {
-  readonly blocks = new Map<string, readonly Statement[]>();
+  /** The names of blocks. */
+  private readonly blocks = new Set<string>();
   /** Loops around the current statement, within one macro or block. */
   private loops = 0;
 
@@ -109,7 +110,7 @@ class Parser extends ExpressionParser {
       case "set":
         return [this.set()];
       case "macro":
-        return [this.macro(stream.expectName().text, "endmacro")];
+        return [this.macro(stream.expectName().text, this.signature(), "endmacro")];
       case "call":
         return [this.callBlock()];
       case "filter": {
@@ -213,28 +214,19 @@ class Parser extends ExpressionParser {
     if (required) {
       throw new TemplateSyntaxError(`block "${name}" is required and has no text`, line);
     }
-    this.blocks.set(name, body);
+    this.blocks.add(name);
     return { kind: "block", name, scoped, body };
   }
 
   private callBlock(): Statement {
     const { stream } = this;
-    const [parameters, defaults] = stream.isOperator("(") ? this.signature() : [[], []];
+    const signature: Signature = stream.isOperator("(") ? this.signature() : [[], []];
     const call = this.expression();
     if (call.kind !== "call") return stream.fail("a call block wants a call");
-    return {
-      kind: "call_block",
-      call,
-      body: this.macroBody(undefined, parameters, defaults, "endcall"),
-    };
+    return { kind: "call_block", call, body: this.macro(undefined, signature, "endcall") };
   }
 
-  private macro(name: string, end: string): MacroNode {
-    const [parameters, defaults] = this.signature();
-    return this.macroBody(name, parameters, defaults, end);
-  }
-
-  private signature(): [string[], Expression[]] {
+  private signature(): Signature {
     const { stream } = this;
     const parameters: string[] = [];
     const defaults: Expression[] = [];
@@ -251,10 +243,9 @@ class Parser extends ExpressionParser {
     return [parameters, defaults];
   }
 
-  private macroBody(
+  private macro(
     name: string | undefined,
-    parameters: string[],
-    defaults: Expression[],
+    [parameters, defaults]: Signature,
     end: string,
   ): MacroNode {
     const { line } = this.stream.current;

@@ -5,7 +5,6 @@ import { Marks } from "./marks.ts";
 import { parseTemplate, type Program } from "./parse.ts";
 import { Rendering } from "./rendering.ts";
 
-/** How one rendering is done. */
 export interface RenderOptions {
   /** The mark of texts that must not become control tokens; see `marks.ts`. */
   readonly mark?: string;

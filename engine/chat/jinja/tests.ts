@@ -91,10 +91,8 @@ const COMPARING: ReadonlyMap<string, Test> = new Map<string, Test>([
   }).flatMap(([operator, names]) => names.map((name) => [name, COMPARISONS[operator]] as const)),
 ]);
 
-/** The names of all tests. */
 export const knownTests = (): string[] => [...PLAIN.keys(), ...COMPARING.keys()];
 
-/** Whether there is a test of that name. */
 export const isTest = (name: string): boolean => PLAIN.has(name) || COMPARING.has(name);
 
 /**

@@ -211,7 +211,6 @@ function sortedKeys(rendering: Rendering, value: Value): Value {
   return found;
 }
 
-/** The filters of texts. */
 export const TEXT_FILTERS: readonly (readonly [string, Filter])[] = [
   ["format", format],
   ...declared({

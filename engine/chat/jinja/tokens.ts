@@ -16,7 +16,6 @@ export type TokenType =
   | "operator"
   | "end";
 
-/** A part of a template. */
 export interface Token {
   readonly type: TokenType;
   /** A name, an operator, or a text. */

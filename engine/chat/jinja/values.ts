@@ -6,7 +6,6 @@
  * @module
  */
 
-/** Any value of a template. */
 export type Value =
   | null
   | boolean
@@ -136,7 +135,6 @@ export class Namespace extends Thing {
   }
 }
 
-/** What a call was given. */
 export class Args {
   constructor(
     readonly positional: readonly Value[] = [],
@@ -147,7 +145,6 @@ export class Args {
 const NONE_NAMED: ReadonlyMap<string, Value> = new Map();
 export const NO_ARGS = new Args();
 
-/** What can be called. */
 export abstract class Callable extends Thing {
   abstract call(args: Args): Value;
 }

@@ -36,7 +36,6 @@ export function repr(rendering: Rendering, value: Value): string {
   return new Writer(rendering).write(value);
 }
 
-/** How `tojson` writes. */
 export interface JsonOptions {
   /** What one level is indented by; absent: all on one line. */
   readonly indent?: string;
