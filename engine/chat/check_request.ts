@@ -1,13 +1,7 @@
 import { M40Error } from "../errors.ts";
 import type { Turns } from "../turns.ts";
 import { callArguments } from "./call_arguments.ts";
-import {
-  type ChatMessage,
-  type ChatRequest,
-  ROLES,
-  type Tool,
-  type ToolCall,
-} from "./conversation.ts";
+import { type ChatMessage, type ChatRequest, ROLES, type ToolCall } from "./conversation.ts";
 
 const MOST_MESSAGES = 16_384;
 /** Characters that its texts may have together; a million tokens have about 5 million. */
@@ -153,12 +147,19 @@ async function checkTools(
   let characters = 0;
   for (const [index, tool] of tools.entries()) {
     await turns.next();
-    checkName(tool.name, `tools.${index}`);
-    if (names.has(tool.name)) {
-      refuse(`tools.${index}: there is another tool of the name ${tool.name}`, `tools.${index}`);
+    const at = `tools.${index}`;
+    const { name, description, parameters } = tool;
+    if (!TOOL_NAME.test(name)) {
+      const got = JSON.stringify(String(name).slice(0, 80));
+      refuse(`${at}: got the name ${got}; wanted 1 to 128 letters, digits, _, ., :, / and -`, at);
     }
-    names.add(tool.name);
-    characters += charactersOf(tool, index);
+    if (names.has(name)) refuse(`${at}: there is another tool of the name ${name}`, at);
+    names.add(name);
+    if (description !== undefined && typeof description !== "string") {
+      refuse(`${at}: the description is no text`, at);
+    }
+    checkLevels(parameters, at);
+    characters += (description?.length ?? 0) + (JSON.stringify(parameters)?.length ?? 0);
     if (characters > MOST_TOOL_CHARACTERS) {
       refuse(`tools have more than ${MOST_TOOL_CHARACTERS} characters; send fewer or shorter ones`);
     }
@@ -197,24 +198,6 @@ async function checkCalls(
     await turns.next();
     checkLevels(callArguments(text).value, `${place}.${index}`);
   }
-}
-
-function charactersOf({ description, parameters }: Tool, index: number): number {
-  if (description !== undefined && typeof description !== "string") {
-    refuse(`tools.${index}: the description is no text`, `tools.${index}`);
-  }
-  checkLevels(parameters, `tools.${index}`);
-  return (description?.length ?? 0) + (JSON.stringify(parameters)?.length ?? 0);
-}
-
-function checkName(name: string, at: string): void {
-  if (TOOL_NAME.test(name)) return;
-  refuse(
-    `${at}: got the name ${
-      JSON.stringify(String(name).slice(0, 80))
-    }; wanted 1 to 128 letters, digits, _, ., :, / and -`,
-    at,
-  );
 }
 
 /** Looks at every level of a value once, without a call a level: it may be nested as deeply as JSON can be. */

@@ -104,26 +104,16 @@ export class TemplateRenderer {
  */
 function renderedOf(reply: RenderReply): Rendered {
   if ("text" in reply) return reply;
-  throw failureOf(reply);
-}
-
-/** What a template that did not render is answered with. */
-function failureOf({ kind, message, param }: Exclude<RenderReply, Rendered>): M40Error {
-  if (kind === "limit") return tookTooMuch(message);
-  if (kind === "lost") {
-    return new M40Error(
-      "invalid_request",
+  const { kind, message, param = "messages" } = reply;
+  if (kind === "limit") throw tookTooMuch(message);
+  const text = {
+    lost:
       `the chat template leaves out what ${message} says, wherever it is put. Leave it out, or choose another ` +
-        "template (--chat-template).",
-      param ?? "messages",
-    );
-  }
-  const what = kind === "refusal" ? "refuses" : "failed on";
-  return new M40Error(
-    "invalid_request",
-    `the chat template ${what} this conversation: ${message}`,
-    "messages",
-  );
+      "template (--chat-template).",
+    refusal: `the chat template refuses this conversation: ${message}`,
+    failure: `the chat template failed on this conversation: ${message}`,
+  }[kind];
+  throw new M40Error("invalid_request", text, param);
 }
 
 function closedError(): M40Error {

@@ -63,9 +63,7 @@ function general(value: number, digits: number, alternate: boolean, asRepr: bool
   const point = (text: string) => alternate && !text.includes(".") ? text + "." : text;
   // Python's own form without a type has a digit behind the point, or an exponent one digit sooner.
   if (exponent < -4 || exponent >= (asRepr ? digits - 1 || 1 : digits)) {
-    if (!(asRepr && exponent < digits && exponent >= -4 && digits === 1 && exponent === 0)) {
-      return point(trim(withPoint(found, 1))) + "e" + exponentText(exponent);
-    }
+    return point(trim(withPoint(found, 1))) + "e" + exponentText(exponent);
   }
   const text = exponent < 0
     ? "0." + "0".repeat(-exponent - 1) + found

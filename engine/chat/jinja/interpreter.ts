@@ -250,22 +250,13 @@ export class Interpreter extends Evaluator {
     const { budget } = this.rendering;
     const chosen = node.test === undefined ? items : this.chosen(node, node.test, items, scope);
     let isEmpty = true;
-    let context: LoopContext | undefined;
-    let next: () => Value | undefined;
-    if (node.namesLoop) {
-      const recurse = depth === undefined
-        ? undefined
-        : (inner: Value, level: number) => this.recursive(node, inner, scope, level);
-      const loop = context = new LoopContext(this.rendering, chosen, depth, recurse);
-      next = () => loop.next();
-    } else {
-      const iterator = iterate(this.rendering, chosen)[Symbol.iterator]();
-      next = () => {
-        const { done, value } = iterator.next();
-        return done ? undefined : value;
-      };
-    }
-    for (let one = next(); one !== undefined; one = next()) {
+    const recurse = depth === undefined
+      ? undefined
+      : (inner: Value, level: number) => this.recursive(node, inner, scope, level);
+    const context = node.namesLoop
+      ? new LoopContext(this.rendering, chosen, depth, recurse)
+      : undefined;
+    for (const one of context ?? iterate(this.rendering, chosen)) {
       budget.step();
       const inner = this.scopeOf(node.body, scope);
       if (context !== undefined) inner.set("loop", context);

@@ -1,4 +1,4 @@
-import { lookupError, typeError, undefinedError } from "./errors.ts";
+import { typeError, undefinedError } from "./errors.ts";
 import type { Rendering } from "./rendering.ts";
 import {
   Dict,
@@ -97,14 +97,8 @@ export function lengthOf(rendering: Rendering, value: Value): number {
   throw typeError(`${typeName(value)} has no length`);
 }
 
-/** An element by its place, from the end where that is below 0; fails where there is none. */
-export function elementAt(rendering: Rendering, value: Value, place: number): Value {
-  const found = findElement(rendering, value, place);
-  if (found === undefined) throw lookupError(`${typeName(value)} has no element ${place}`);
-  return found;
-}
-
-function findElement(rendering: Rendering, value: Value, place: number): Value | undefined {
+/** An element by its place, from the end where that is below 0; undefined where there is none. */
+export function elementAt(rendering: Rendering, value: Value, place: number): Value | undefined {
   if (Array.isArray(value)) return value.at(place);
   if (value instanceof Tuple) return value.items.at(place);
   if (value instanceof Range) {

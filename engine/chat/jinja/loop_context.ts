@@ -28,14 +28,18 @@ export class LoopContext extends Attributed {
     this.iterator = iterate(rendering, items)[Symbol.iterator]();
   }
 
-  /** The next element; undefined at the end. */
-  next(): Value | undefined {
-    const next = this.peek();
-    if (next === undefined) return undefined;
+  [Symbol.iterator](): this {
+    return this;
+  }
+
+  next(): IteratorResult<Value, undefined> {
+    const value = this.peek();
+    if (value === undefined) return { done: true, value };
     this.after = undefined;
     this.index++;
     this.before = this.current;
-    return this.current = next;
+    this.current = value;
+    return { done: false, value };
   }
 
   private peek(): Value | undefined {

@@ -27,7 +27,7 @@ export class Macro extends Attributed {
       rest.delete("caller");
     }
     const [unknown] = rest.keys();
-    if (takes.kwargs) values.set("kwargs", dictOf(rest));
+    if (takes.kwargs) values.set("kwargs", Dict.of(rest));
     else if (unknown !== undefined) {
       throw typeError(`the macro ${this.title} takes no argument "${unknown}"`);
     }
@@ -58,10 +58,4 @@ export class Macro extends Attributed {
   override text(): string {
     return this.node.name === undefined ? "<Macro anonymous>" : `<Macro '${this.node.name}'>`;
   }
-}
-
-function dictOf(entries: ReadonlyMap<string, Value>): Dict {
-  const dict = new Dict();
-  for (const [name, value] of entries) dict.set(name, name, value);
-  return dict;
 }

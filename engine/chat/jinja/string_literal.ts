@@ -1,6 +1,7 @@
 import { TemplateSyntaxError } from "./syntax_error.ts";
 
-const SIMPLE: Readonly<Record<string, string>> = {
+/** What a backslash and a character stand for in Python. */
+export const SIMPLE_ESCAPES: Readonly<Record<string, string>> = {
   "\n": "",
   "\\": "\\",
   "'": "'",
@@ -35,7 +36,7 @@ export function unescapeString(text: string, line: number): string {
     if ("xuU".includes(other)) {
       throw new TemplateSyntaxError(`the escape \\${other} wants hexadecimal digits`, line);
     }
-    const simple = SIMPLE[other];
+    const simple = SIMPLE_ESCAPES[other];
     if (simple !== undefined) return simple;
     // Jinja writes what is beyond ASCII as an escape first, whose own backslash this one then escapes.
     return other.codePointAt(0)! < 0x80 ? whole : escapeOf(other);

@@ -30,8 +30,8 @@ const isSequence = (value: Value) =>
   isString(value) || Array.isArray(value) || value instanceof Tuple || value instanceof Dict ||
   value instanceof Range || value instanceof Undefined;
 
-function remainder(rendering: Rendering, value: Value, by: Value): Value {
-  return operate(rendering, "%", value, by);
+function isRemainder(rendering: Rendering, value: Value, by: Value, wanted: number): boolean {
+  return areEqual(rendering, operate(rendering, "%", value, by), wanted);
 }
 
 /** Tests without an argument. */
@@ -54,8 +54,8 @@ const PLAIN = new Map<string, (rendering: Rendering, value: Value) => boolean>([
   ["escaped", (_, value) => value instanceof Markup],
   ["filter", (rendering, value) => FILTER_NAMES.has(hashOf(rendering, value) as string)],
   ["test", (rendering, value) => isTest(hashOf(rendering, value) as string)],
-  ["odd", (rendering, value) => areEqual(rendering, remainder(rendering, value, 2), 1)],
-  ["even", (rendering, value) => areEqual(rendering, remainder(rendering, value, 2), 0)],
+  ["odd", (rendering, value) => isRemainder(rendering, value, 2, 1)],
+  ["even", (rendering, value) => isRemainder(rendering, value, 2, 0)],
   ["lower", ({ marks }, value) => LOWER.test(marks.plain(shown(value)))],
   ["upper", ({ marks }, value) => UPPER.test(marks.plain(shown(value)))],
 ]);
@@ -74,10 +74,7 @@ function shown(value: Value): string {
 
 /** Tests with one argument. */
 const COMPARING: ReadonlyMap<string, Test> = new Map<string, Test>([
-  [
-    "divisibleby",
-    (rendering, value, other) => areEqual(rendering, remainder(rendering, value, other), 0),
-  ],
+  ["divisibleby", (rendering, value, other) => isRemainder(rendering, value, other, 0)],
   // Numbers and texts that are equal count as the same, as small ones are in Python.
   ["sameas", (_, value, other) => value === other],
   ["in", COMPARISONS.in],

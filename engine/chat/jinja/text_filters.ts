@@ -177,9 +177,7 @@ function format(rendering: Rendering, value: Value, { positional, named }: Args)
   if (positional.length > 0 && named.size > 0) {
     throw typeError("format takes values or names, not both");
   }
-  const dict = new Dict();
-  for (const [name, item] of named) dict.set(name, name, item);
-  const values = named.size > 0 ? dict : new Tuple(positional);
+  const values = named.size > 0 ? Dict.of(named) : new Tuple(positional);
   return formatPercent(rendering, softString(rendering, value), values);
 }
 

@@ -49,6 +49,13 @@ export class Dict {
   /** Keys that differ from what they are found by. */
   private readonly keys = new Map<Hash, Value>();
 
+  /** A mapping with names as its keys. */
+  static of(entries: Iterable<[string, Value]>): Dict {
+    const dict = new Dict();
+    for (const [name, value] of entries) dict.set(name, name, value);
+    return dict;
+  }
+
   get size(): number {
     return this.values.size;
   }

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { SIMPLE_ESCAPES } from "../jinja/string_literal.ts";
 import { escapeJson } from "./json_reading.ts";
 import type { Reading, TextScanner } from "./text_scanner.ts";
 
@@ -26,18 +27,7 @@ const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/;
 const CLOSERS: ReadonlyMap<string, string> = new Map([["[", "]"], ["(", ")"], ["{", "}"]]);
 const MOST_LEVELS = 200;
 
-/** What a backslash and a character stand for in Python; JSON's are among them. */
-const ESCAPES: Readonly<Record<string, string>> = {
-  "\n": "",
-  a: "\x07",
-  b: "\b",
-  f: "\f",
-  n: "\n",
-  r: "\r",
-  t: "\t",
-  v: "\v",
-};
-/** Digits behind such a letter, which give a character's code. */
+/** Digits behind a backslash and such a letter, which give a character's code. */
 const CODE_DIGITS: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
 /** Reads a value and gives it as JSON in pieces; false where it is not whole, or none. */
@@ -136,8 +126,7 @@ function* readEscape(input: TextScanner, take: Take): Reading<boolean> {
   const digits = CODE_DIGITS[letter];
   if (digits === undefined) {
     // Python leaves a backslash where it is before what it does not know; quotes and slashes are themselves.
-    const plain = `\\'"/`.includes(letter) ? letter : `\\${letter}`;
-    take(escapeJson(ESCAPES[letter] ?? plain));
+    take(escapeJson(SIMPLE_ESCAPES[letter] ?? (letter === "/" ? letter : `\\${letter}`)));
     return true;
   }
   const hex = yield* input.word(/[0-9a-fA-F]/, digits);

@@ -26,39 +26,16 @@ export interface ValueSchema {
 }
 
 /** Keywords at the top of a tool's parameters that say something about several of them, or cannot be followed. */
-const JOINT_KEYWORDS = [
-  "allOf",
-  "anyOf",
-  "oneOf",
-  "not",
-  "if",
-  "dependentSchemas",
-  "dependentRequired",
-  "dependencies",
-  "patternProperties",
-  "propertyNames",
-  "enum",
-  "const",
-  "$ref",
-  "$dynamicRef",
-  "$recursiveRef",
-];
+const JOINT_KEYWORDS = (
+  "allOf anyOf oneOf not if dependentSchemas dependentRequired dependencies patternProperties " +
+  "propertyNames enum const $ref $dynamicRef $recursiveRef"
+).split(" ");
 
-/** Keywords that leave a text as free as it is without them. */
-const FREE_KEYWORDS = new Set([
-  "type",
-  "title",
-  "description",
-  "default",
-  "examples",
-  "example",
-  "deprecated",
-  // These notations have no null.
-  "nullable",
-  "readOnly",
-  "writeOnly",
-  "$comment",
-]);
+/** Keywords that leave a text as free as it is without them; these notations have no null. */
+const FREE_KEYWORDS = new Set(
+  "type title description default examples example deprecated nullable readOnly writeOnly $comment"
+    .split(" "),
+);
 
 const MOST_REFERENCES = 16;
 
