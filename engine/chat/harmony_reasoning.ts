@@ -26,13 +26,9 @@ type HarmonyBody = "reasoning" | "content" | "call";
  * Where an output is: before a message, in its header (with the tokens of its role, and those of its channel, from
  * `<|channel|>` on), or in its body.
  */
-export type HarmonyPhase =
-  | {
-    readonly in: "header";
-    readonly role?: readonly number[];
-    readonly channel?: readonly number[];
-  }
-  | { readonly in: HarmonyBody };
+export type HarmonyPhase = Readonly<
+  { in: "header"; role?: readonly number[]; channel?: readonly number[] } | { in: HarmonyBody }
+>;
 
 /** Tokens of a role or of a channel that are looked at. */
 const MOST_NAMED = 32;

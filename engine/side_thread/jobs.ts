@@ -10,19 +10,14 @@ import type { BuiltNetworks, Constraint } from "../grammar/mod.ts";
 import type { M40ErrorCode } from "../errors.ts";
 
 /** A job as it is posted. */
-export type Job =
+export type Job = Readonly<
   /** Values of JSON go as their text: copies lose numbers' digits and the order of keys. */
-  | { readonly kind: "constraint"; readonly constraint: string; readonly spaced: boolean }
-  | { readonly kind: "tools"; readonly use: string; readonly spaced: boolean }
-  | {
-    readonly kind: "encode";
-    readonly text: string;
-    readonly addSpecial: boolean;
-    readonly parseSpecial: boolean;
-    /** See `EncodeOptions`. */
-    readonly mark?: string;
-  }
-  | { readonly kind: "decode"; readonly tokens: Int32Array<ArrayBuffer> };
+  | { kind: "constraint"; constraint: string; spaced: boolean }
+  | { kind: "tools"; use: string; spaced: boolean }
+  /** See `EncodeOptions` for the mark. */
+  | { kind: "encode"; text: string; addSpecial: boolean; parseSpecial: boolean; mark?: string }
+  | { kind: "decode"; tokens: Int32Array<ArrayBuffer> }
+>;
 
 /** What {@link Job} "tools" has as its text. */
 export interface PostedTools extends Omit<ToolUse, "format"> {

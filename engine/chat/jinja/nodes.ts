@@ -11,46 +11,24 @@ export interface CallArguments {
 export type Name = { readonly kind: "name"; readonly name: string };
 
 export type Expression =
-  | { readonly kind: "constant"; readonly value: Value }
   | Name
-  | { readonly kind: "list" | "tuple"; readonly items: readonly Expression[] }
-  | { readonly kind: "dict"; readonly entries: readonly (readonly [Expression, Expression])[] }
-  | {
-    readonly kind: "condition";
-    readonly test: Expression;
-    readonly then: Expression;
-    readonly otherwise?: Expression;
-  }
-  | { readonly kind: "and" | "or"; readonly left: Expression; readonly right: Expression }
-  | { readonly kind: "not" | "negative" | "positive"; readonly operand: Expression }
-  | {
-    readonly kind: "compare";
-    readonly first: Expression;
-    readonly others: readonly (readonly [operator: string, Expression])[];
-  }
-  | {
-    readonly kind: "binary";
-    readonly operator: string;
-    readonly left: Expression;
-    readonly right: Expression;
-  }
-  | { readonly kind: "concat"; readonly parts: readonly Expression[] }
-  | { readonly kind: "attribute"; readonly object: Expression; readonly name: string }
-  | { readonly kind: "item"; readonly object: Expression; readonly key: Expression }
-  | {
-    readonly kind: "slice";
-    readonly object: Expression;
-    readonly bounds: readonly (Expression | undefined)[];
-  }
-  | { readonly kind: "call"; readonly callee: Expression; readonly args: CallArguments }
   | FilterNode
-  | {
-    readonly kind: "test";
-    readonly operand: Expression;
-    readonly name: string;
-    readonly args: CallArguments;
-    readonly line: number;
-  };
+  | Readonly<
+    | { kind: "constant"; value: Value }
+    | { kind: "list" | "tuple"; items: readonly Expression[] }
+    | { kind: "dict"; entries: readonly (readonly [Expression, Expression])[] }
+    | { kind: "condition"; test: Expression; then: Expression; otherwise?: Expression }
+    | { kind: "and" | "or"; left: Expression; right: Expression }
+    | { kind: "not" | "negative" | "positive"; operand: Expression }
+    | { kind: "compare"; first: Expression; others: readonly (readonly [string, Expression])[] }
+    | { kind: "binary"; operator: string; left: Expression; right: Expression }
+    | { kind: "concat"; parts: readonly Expression[] }
+    | { kind: "attribute"; object: Expression; name: string }
+    | { kind: "item"; object: Expression; key: Expression }
+    | { kind: "slice"; object: Expression; bounds: readonly (Expression | undefined)[] }
+    | { kind: "call"; callee: Expression; args: CallArguments }
+    | { kind: "test"; operand: Expression; name: string; args: CallArguments; line: number }
+  >;
 
 /** A filter; without an operand it takes the text of a block. */
 export interface FilterNode {
@@ -64,8 +42,10 @@ export interface FilterNode {
 /** What is assigned to: a name, an attribute of a namespace, or several of them. */
 export type Target =
   | Name
-  | { readonly kind: "member"; readonly name: string; readonly attribute: string }
-  | { readonly kind: "tuple"; readonly items: readonly Target[] };
+  | Readonly<
+    | { kind: "member"; name: string; attribute: string }
+    | { kind: "tuple"; items: readonly Target[] }
+  >;
 
 /** A macro, or the body of a call block. */
 export interface MacroNode {
@@ -75,7 +55,7 @@ export interface MacroNode {
   readonly parameters: readonly string[];
   /** Defaults of the last parameters. */
   readonly defaults: readonly Expression[];
-  readonly body: readonly Statement[];
+  readonly body: Statements;
   /** Whether the body asks for what only some macros are given. */
   readonly takes: { readonly caller: boolean; readonly kwargs: boolean; readonly varargs: boolean };
 }
@@ -86,58 +66,34 @@ export interface ForNode {
   readonly iterable: Expression;
   readonly test?: Expression;
   readonly recursive: boolean;
-  readonly body: readonly Statement[];
-  readonly otherwise: readonly Statement[];
+  readonly body: Statements;
+  readonly otherwise: Statements;
   /** Whether its body asks for `loop`. */
   readonly namesLoop: boolean;
 }
 
 /** What stands in a template; the line, from 1 on, is where it begins. */
 export type Statement = StatementNode & { readonly line?: number };
+type Statements = readonly Statement[];
 
 type StatementNode =
-  | { readonly kind: "text"; readonly text: string }
-  | {
-    readonly kind: "output";
-    readonly expression: Expression;
-    /** Whether it is made of constants: then Jinja evaluates it when it compiles, and looks slices up as elements. */
-    readonly known: boolean;
-  }
   | ForNode
-  | {
-    readonly kind: "if";
-    readonly branches: readonly (readonly [Expression, readonly Statement[]])[];
-    readonly otherwise: readonly Statement[];
-  }
   | MacroNode
-  | {
-    readonly kind: "call_block";
-    readonly call: Extract<Expression, { kind: "call" }>;
-    readonly body: MacroNode;
-  }
-  | {
-    readonly kind: "filter_block";
-    readonly filter: FilterNode;
-    readonly body: readonly Statement[];
-  }
-  | {
-    readonly kind: "with";
-    readonly targets: readonly Target[];
-    readonly values: readonly Expression[];
-    readonly body: readonly Statement[];
-  }
-  | {
-    readonly kind: "block";
-    readonly name: string;
-    readonly scoped: boolean;
-    readonly body: readonly Statement[];
-  }
-  | { readonly kind: "scope"; readonly body: readonly Statement[] }
-  | { readonly kind: "set"; readonly target: Target; readonly value: Expression }
-  | {
-    readonly kind: "set_block";
-    readonly target: Target;
-    readonly filter?: FilterNode;
-    readonly body: readonly Statement[];
-  }
-  | { readonly kind: "break" | "continue" };
+  | Readonly<
+    | { kind: "text"; text: string }
+    // Of constants Jinja evaluates it when it compiles, and looks slices up as elements: it is `known`.
+    | { kind: "output"; expression: Expression; known: boolean }
+    | {
+      kind: "if";
+      branches: readonly (readonly [Expression, Statements])[];
+      otherwise: Statements;
+    }
+    | { kind: "call_block"; call: Extract<Expression, { kind: "call" }>; body: MacroNode }
+    | { kind: "filter_block"; filter: FilterNode; body: Statements }
+    | { kind: "with"; targets: readonly Target[]; values: readonly Expression[]; body: Statements }
+    | { kind: "block"; name: string; scoped: boolean; body: Statements }
+    | { kind: "scope"; body: Statements }
+    | { kind: "set"; target: Target; value: Expression }
+    | { kind: "set_block"; target: Target; filter?: FilterNode; body: Statements }
+    | { kind: "break" | "continue" }
+  >;
