@@ -71,9 +71,9 @@ export function grammarOf(constraint: Constraint, param: string = constraint.kin
 }
 
 /** The grammar of a constraint, and its network. */
-function compile(constraint: Constraint, param: string): Compiled {
+function compile(constraint: Constraint): Compiled {
   if (constraint.kind === "json_schema") return compileAnswer(constraint);
-  const grammar = grammarOf(constraint, param);
+  const grammar = grammarOf(constraint, constraint.param);
   return { grammar, network: new Network(grammar) };
 }
 
@@ -120,14 +120,11 @@ export interface BuiltNetworks {
  * @throws {M40Error} As that does.
  */
 export function buildNetworks(constraint: Constraint, spaced: boolean): BuiltNetworks {
-  const { param = constraint.kind } = constraint;
-  try {
-    const { grammar, network } = compile(constraint, param);
+  return namingParam(constraint, () => {
+    const { grammar, network } = compile(constraint);
     const plain = packNetwork(network);
     return spaced ? { plain, spaced: packNetwork(new Network(behindSpace(grammar))) } : { plain };
-  } catch (error) {
-    throw namingParam(error, param);
-  }
+  });
 }
 
 /** A constraint's automata: of the answer by itself, and of one behind reasoning. */
@@ -146,11 +143,7 @@ export class CompiledConstraint {
     private readonly built: BuiltNetworks = buildNetworks(constraint, false),
   ) {
     this.free = constraint.kind === "made" && constraint.free === true;
-    try {
-      this.automaton = new Automaton(built.plain);
-    } catch (error) {
-      throw namingParam(error, constraint.param ?? constraint.kind);
-    }
+    this.automaton = namingParam(constraint, () => new Automaton(built.plain));
   }
 
   /** The automaton of an answer that white space may come before. */
@@ -172,8 +165,16 @@ export class CompiledConstraint {
   }
 }
 
-/** An error of a grammar as one of the field that the grammar came in. */
-export function namingParam(error: unknown, param: string): unknown {
+/** Does something with a constraint whose errors are to be those of the field that it came in. */
+export function namingParam<T>({ kind, param = kind }: Constraint, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw ofParam(error, param);
+  }
+}
+
+function ofParam(error: unknown, param: string): unknown {
   if (!(error instanceof M40Error) || error.code !== "invalid_request") return error;
   const message = error.message.startsWith(param) ? error.message : `${param}: ${error.message}`;
   return new M40Error(error.code, message, param);

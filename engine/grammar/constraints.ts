@@ -87,13 +87,11 @@ export class Constraints {
       track: reasons ? track : undefined,
       hold: (over) => this.kept.hold(compiled, over),
     });
-    try {
+    namingParam(constraint, () => {
       // What is too ambiguous for its first token is refused now.
       this.masks.of(compiled.automaton, compiled.automaton.start);
       if (reasons) this.masks.of(compiled.behindSpace, compiled.behindSpace.start);
-    } catch (error) {
-      throw namingParam(error, param);
-    }
+    });
     // What was refused is refused again, whatever of it was found out.
     this.kept.put(key, compiled);
     return steering;
@@ -119,21 +117,17 @@ export class Constraints {
     await this.readyNetworks(constraint, build, signal);
     const compiled = this.kept.get(keyOf(constraint));
     if (compiled === undefined) return;
-    const { param = constraint.kind } = constraint;
     const turns = new Turns();
     const begin = async (automaton: Automaton) => {
       do {
         await turns.next();
-        signal?.throwIfAborted();
-      } while (!this.masks.proceed(automaton, automaton.start));
+        if (signal?.aborted) throw new M40Error("cancelled", "the request was cancelled");
+      } while (!namingParam(constraint, () => this.masks.proceed(automaton, automaton.start)));
     };
     await this.lazyMasks.ready(turns);
-    try {
-      await begin(compiled.automaton);
-      if (mayReason(compiled, track)) await begin(compiled.behindSpace);
-    } catch (error) {
-      throw signal?.aborted ? cancelled() : namingParam(error, param);
-    }
+    await begin(compiled.automaton);
+    if (!mayReason(compiled, track)) return;
+    await begin(namingParam(constraint, () => compiled.behindSpace));
   }
 
   private async readyNetworks(
@@ -182,10 +176,6 @@ export class Constraints {
 function mayReason(compiled: CompiledConstraint, track: ContentTrack | undefined): boolean {
   return track !== undefined &&
     (compiled.free || !track.isContent(track.start) || track.openers(track.start).length > 0);
-}
-
-function cancelled(): M40Error {
-  return new M40Error("cancelled", "the request was cancelled");
 }
 
 /** What is alike for constraints that are alike. */

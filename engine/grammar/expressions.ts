@@ -1,8 +1,3 @@
-/**
- * Makes expressions, and goes through them.
- *
- * @module
- */
 import type { CharacterClass, CodePointRange, Expression } from "./grammar.ts";
 import { hasCharacter } from "./utf8_ranges.ts";
 

@@ -72,7 +72,7 @@ export class Network {
     this.root = this.numberOf(grammar.root);
     for (let name = this.unbuilt.pop(); name !== undefined; name = this.unbuilt.pop()) {
       const end = this.add(NodeKind.end);
-      this.starts[this.numberOf(name)] = this.build(this.rules.get(name).expression, end);
+      this.starts[this.numberOf(name)] = this.build(this.rules.expressions.get(name)!, end);
     }
     let count = 0;
     for (let byte = 1; byte < 256; byte++) {
@@ -118,15 +118,12 @@ export class Network {
   }
 
   private numberOf(name: string): number {
-    const known = this.numbers.get(name);
-    if (known !== undefined) return known;
-    const number = this.numbers.size;
-    this.numbers.set(name, number);
-    this.unbuilt.push(name);
-    const { nullable, rank } = this.rules.get(name);
-    this.nullable.push(nullable);
-    this.ranks.push(rank);
-    return number;
+    return this.numbers.getOrInsertComputed(name, () => {
+      this.unbuilt.push(name);
+      this.nullable.push(this.rules.nullable.has(name));
+      this.ranks.push(this.rules.ranks.get(name)!);
+      return this.numbers.size;
+    });
   }
 
   private add(kind: number, a: number = NO_NODE, b: number = NO_NODE): number {
@@ -171,11 +168,12 @@ export class Network {
       case "repeat":
         return this.buildRepeat(expression, next);
       case "rule": {
-        const rule = this.rules.get(expression.name);
-        if (rule.inlined) return this.build(rule.expression, next);
+        const { name } = expression;
+        const { expressions, inlined, productive } = this.rules;
+        if (inlined.has(name)) return this.build(expressions.get(name)!, next);
         // What never ends is no way on.
-        if (!rule.productive) return this.addBytes([]);
-        return this.add(NodeKind.call, this.numberOf(rule.name), next);
+        if (!productive.has(name)) return this.addBytes([]);
+        return this.add(NodeKind.call, this.numberOf(name), next);
       }
     }
   }

@@ -19,30 +19,20 @@ const MOST_LOOKS = 10_000_000;
 /** Nodes of a character that is none of ASCII, roughly. */
 export const WIDE_CHARACTER = 10;
 
-/** What is known of a rule before it is built. */
-interface Rule {
-  readonly name: string;
-  readonly expression: Expression;
-  /** Whether the empty text matches. */
-  readonly nullable: boolean;
-  /** Whether any text matches. */
-  readonly productive: boolean;
-  /** Whether it is built again wherever it is named. */
-  readonly inlined: boolean;
-  /** Rules that begin where it begins come after it. */
-  readonly rank: number;
-}
-
 /**
  * The rules of a grammar, checked: all that are named are there, and none names itself before it has taken a
  * character.
  */
 export class Rules {
-  private readonly expressions = new Map<string, Expression>();
-  private readonly nullable: ReadonlySet<string>;
-  private readonly productive: ReadonlySet<string>;
-  private readonly ranks = new Map<string, number>();
-  private readonly inlined: ReadonlySet<string>;
+  readonly expressions: Map<string, Expression> = new Map();
+  /** Rules that the empty text matches. */
+  readonly nullable: ReadonlySet<string>;
+  /** Rules that any text matches. */
+  readonly productive: ReadonlySet<string>;
+  /** Rules that begin where a rule begins come after it. */
+  readonly ranks: Map<string, number> = new Map();
+  /** Rules that are built again wherever they are named. */
+  readonly inlined: ReadonlySet<string>;
   private looks = 0;
 
   /** @throws {M40Error} "invalid_request" naming the rule that is missing or left-recursive, or what is too large. */
@@ -62,17 +52,6 @@ export class Rules {
     }
     this.rankAll();
     this.inlined = this.chooseInlined();
-  }
-
-  get(name: string): Rule {
-    return {
-      name,
-      expression: this.expressions.get(name)!,
-      nullable: this.nullable.has(name),
-      productive: this.productive.has(name),
-      inlined: this.inlined.has(name),
-      rank: this.ranks.get(name)!,
-    };
   }
 
   /** Whether the empty text matches, by the rules that it matches. */

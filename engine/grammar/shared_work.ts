@@ -1,3 +1,4 @@
+import { abortable } from "@std/async/abortable";
 import { M40Error } from "../errors.ts";
 
 /** Work that several may wait for. Where all of them have left, it is no longer wanted. */
@@ -28,15 +29,12 @@ export class SharedWork<T> {
    */
   async wait(signal?: AbortSignal): Promise<T> {
     this.waiters++;
-    const left = Promise.withResolvers<never>();
-    left.promise.catch(() => {});
-    const leave = () => left.reject(new M40Error("cancelled", "the request was cancelled"));
-    if (signal?.aborted) leave();
-    signal?.addEventListener("abort", leave, { once: true });
     try {
-      return await Promise.race([left.promise, this.result]);
+      return await (signal === undefined ? this.result : abortable(this.result, signal));
+    } catch (error) {
+      if (signal?.aborted) throw new M40Error("cancelled", "the request was cancelled");
+      throw error;
     } finally {
-      signal?.removeEventListener("abort", leave);
       if (--this.waiters === 0) this.unwanted.abort();
     }
   }

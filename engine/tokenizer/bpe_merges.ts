@@ -1,7 +1,6 @@
-import { M40Error } from "../errors.ts";
 import { MergeTable } from "./merge_table.ts";
 import { MOST_MERGES } from "./rank_merger.ts";
-import type { TokenizerMetadata, Vocabulary } from "./vocabulary.ts";
+import { invalidModel, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 
 const KEY = "tokenizer.ggml.merges";
 
@@ -57,25 +56,20 @@ export class BpeSymbols {
  */
 export function readMerges(metadata: TokenizerMetadata, symbols: BpeSymbols): MergeTable {
   if (!metadata.has(KEY)) {
-    throw new M40Error(
-      "invalid_model",
+    throw invalidModel(
       `${KEY} is missing; a vocabulary of byte pair encoding needs it. Convert the model again together with its tokenizer.`,
     );
   }
   const merges = metadata.strings(KEY);
   if (merges.length > MOST_MERGES) {
-    throw new M40Error(
-      "invalid_model",
-      `${KEY} has ${merges.length} elements; wanted ${MOST_MERGES} at most.`,
-    );
+    throw invalidModel(`${KEY} has ${merges.length} elements; wanted ${MOST_MERGES} at most.`);
   }
   const table = new MergeTable(merges.length);
   for (const [rank, merge] of merges.entries()) {
     const space = merge.indexOf(" ", 1);
     if (space < 0 || space === merge.length - 1) {
       const shown = merge.length > 80 ? `${merge.slice(0, 80)}…` : merge;
-      throw new M40Error(
-        "invalid_model",
+      throw invalidModel(
         `Merge ${rank} (${KEY}) is ${
           JSON.stringify(shown)
         }; wanted two texts with a space between them.`,

@@ -1,7 +1,6 @@
-import { M40Error } from "../errors.ts";
 import { SPACE_MARK } from "./space_mark.ts";
 import { utf8Of } from "./utf8.ts";
-import { TOKEN_TYPE, type Vocabulary } from "./vocabulary.ts";
+import { invalidModel, TOKEN_TYPE, type Vocabulary } from "./vocabulary.ts";
 
 /** Spells characters that a vocabulary does not have, by its byte tokens. */
 export class ByteFallback {
@@ -14,8 +13,7 @@ export class ByteFallback {
     const missing = vocabulary.byteTokens.indexOf(-1);
     if (missing >= 0 && vocabulary.unknown === undefined) {
       const name = `<0x${missing.toString(16).toUpperCase().padStart(2, "0")}>`;
-      throw new M40Error(
-        "invalid_model",
+      throw invalidModel(
         `The vocabulary cannot spell every text: it has no byte token ${name} and no unknown token.`,
       );
     }

@@ -1,5 +1,5 @@
-import { M40Error } from "../errors.ts";
-import type { TokenizerMetadata } from "./vocabulary.ts";
+import type { M40Error } from "../errors.ts";
+import { invalidModel, type TokenizerMetadata } from "./vocabulary.ts";
 
 const KEY = "tokenizer.ggml.precompiled_charsmap";
 
@@ -207,8 +207,7 @@ function tooLong(): M40Error {
 }
 
 function invalid(what: string): M40Error {
-  return new M40Error(
-    "invalid_model",
+  return invalidModel(
     `The normalization rules (${KEY}) are damaged: ${what}. Convert the model again, or fetch the file again.`,
   );
 }

@@ -1,9 +1,3 @@
-/**
- * Text to tokens and back. {@link loadTokenizer} reads a vocabulary out of GGUF metadata; the kind of
- * vocabulary is named by `tokenizer.ggml.model`.
- *
- * @module
- */
 import { M40Error } from "../errors.ts";
 import { ByteLevelBpe } from "./byte_level_bpe.ts";
 import { CharacterBpe } from "./character_bpe.ts";
@@ -13,7 +7,13 @@ import { choosePreTokenizer } from "./pre_tokenizers.ts";
 import { SentencePiece } from "./sentencepiece.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { Unigram } from "./unigram.ts";
-import { readVocabulary, TokenIds, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+import {
+  invalidModel,
+  readVocabulary,
+  TokenIds,
+  type TokenizerMetadata,
+  type Vocabulary,
+} from "./vocabulary.ts";
 import { WordPiece } from "./word_piece.ts";
 import { type TokenModel, VocabularyTokenizer } from "./vocabulary_tokenizer.ts";
 
@@ -65,8 +65,7 @@ export function assertKnownTokenizer(metadata: TokenizerMetadata): void {
 /** The kind of vocabulary that a file names, and how it is loaded. */
 function kindOf(metadata: TokenizerMetadata): { readonly name: string; readonly load: Load } {
   if (!metadata.has("tokenizer.ggml.model")) {
-    throw new M40Error(
-      "invalid_model",
+    throw invalidModel(
       "The file has no tokenizer (tokenizer.ggml.model is missing). Convert the model again together with its tokenizer.",
     );
   }

@@ -1,9 +1,13 @@
-import { M40Error } from "../errors.ts";
 import { ByteFallback } from "./byte_fallback.ts";
 import { codePointOf, RankMerger } from "./rank_merger.ts";
 import { ScoreMerges } from "./score_merges.ts";
 import { SPACE_MARK, tokenBytesOf } from "./space_mark.ts";
-import { isSpellable, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+import {
+  invalidModel,
+  isSpellable,
+  type TokenizerMetadata,
+  type Vocabulary,
+} from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
 import { WordCache } from "./word_cache.ts";
 
@@ -34,8 +38,7 @@ export class SentencePiece implements TokenModel {
   constructor(vocabulary: Vocabulary, metadata: TokenizerMetadata) {
     const { texts, types, scores, size } = vocabulary;
     if (scores === undefined) {
-      throw new M40Error(
-        "invalid_model",
+      throw invalidModel(
         'tokenizer.ggml.scores is missing; a "llama" vocabulary (tokenizer.ggml.model) needs it to merge.',
       );
     }

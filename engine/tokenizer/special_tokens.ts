@@ -1,6 +1,5 @@
-import { M40Error } from "../errors.ts";
 import type { SpaceRule } from "./space_rule.ts";
-import { TOKEN_TYPE, type Vocabulary } from "./vocabulary.ts";
+import { invalidModel, TOKEN_TYPE, type Vocabulary } from "./vocabulary.ts";
 
 interface SpecialToken {
   readonly id: number;
@@ -185,8 +184,7 @@ export class SpecialTokens {
 
 function checkLength(id: number, text: string): void {
   if (text.length <= LONGEST_SPECIAL) return;
-  throw new M40Error(
-    "invalid_model",
+  throw invalidModel(
     `Token ${id} is a special token (tokenizer.ggml.token_type) of ${text.length} characters; ` +
       `wanted ${LONGEST_SPECIAL} at most.`,
   );

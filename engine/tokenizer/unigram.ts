@@ -1,9 +1,14 @@
-import { M40Error } from "../errors.ts";
 import { ByteFallback } from "./byte_fallback.ts";
 import { Charsmap } from "./charsmap.ts";
 import { hasInnerMark, SPACE_MARK, tokenBytesOf, wordEnd } from "./space_mark.ts";
 import { NONE, ROOT, TokenTrie } from "./token_trie.ts";
-import { isSpellable, TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+import {
+  invalidModel,
+  isSpellable,
+  TOKEN_TYPE,
+  type TokenizerMetadata,
+  type Vocabulary,
+} from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
 import { WordCache } from "./word_cache.ts";
 
@@ -65,8 +70,7 @@ export class Unigram implements TokenModel {
       const type = types[id];
       if (!isSpellable(type) || texts[id] === "") continue;
       if (texts[id].length > LONGEST_PIECE) {
-        throw new M40Error(
-          "invalid_model",
+        throw invalidModel(
           `Token ${id} (tokenizer.ggml.tokens) has ${
             texts[id].length
           } UTF-16 code units; wanted at most ${LONGEST_PIECE}.`,
@@ -165,15 +169,13 @@ export class Unigram implements TokenModel {
 
 function checkedScores(scores: Float32Array | undefined): Float32Array {
   if (scores === undefined) {
-    throw new M40Error(
-      "invalid_model",
+    throw invalidModel(
       'tokenizer.ggml.scores is missing; a "t5" vocabulary (tokenizer.ggml.model) needs it to choose.',
     );
   }
   const bad = scores.findIndex((score) => !Number.isFinite(score));
   if (bad >= 0) {
-    throw new M40Error(
-      "invalid_model",
+    throw invalidModel(
       `tokenizer.ggml.scores of token ${bad} is ${scores[bad]}; wanted a finite number.`,
     );
   }

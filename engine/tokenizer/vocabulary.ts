@@ -22,6 +22,11 @@ export const TOKEN_TYPE = {
   byte: 6,
 } as const;
 
+/** A file whose tokenizer cannot be: the message says why. */
+export function invalidModel(message: string): M40Error {
+  return new M40Error("invalid_model", message);
+}
+
 /** Whether text can be spelled with tokens of a type: not with those that steer, are unknown or stand for a byte. */
 export function isSpellable(type: number): boolean {
   return type !== TOKEN_TYPE.control && type !== TOKEN_TYPE.unknown && type !== TOKEN_TYPE.byte;
@@ -54,15 +59,14 @@ export function readVocabulary(
   onWarning?: (warning: string) => void,
 ): Vocabulary {
   if (!metadata.has("tokenizer.ggml.tokens")) {
-    throw new M40Error(
-      "invalid_model",
+    throw invalidModel(
       "The file has no vocabulary (tokenizer.ggml.tokens is missing). Convert the model again together with its tokenizer.",
     );
   }
   const texts = metadata.strings("tokenizer.ggml.tokens");
   const size = texts.length;
   if (size === 0) {
-    throw new M40Error("invalid_model", "The vocabulary (tokenizer.ggml.tokens) is empty.");
+    throw invalidModel("The vocabulary (tokenizer.ggml.tokens) is empty.");
   }
   const ids = specialIds(metadata, texts, new TokenIds(metadata, size, onWarning));
   const types = readTypes(metadata, texts) ?? inferTypes(texts, ids);
@@ -71,8 +75,7 @@ export function readVocabulary(
     if (types[id] !== TOKEN_TYPE.byte) continue;
     const byte = byteOf(texts[id]);
     if (byte === undefined) {
-      throw new M40Error(
-        "invalid_model",
+      throw invalidModel(
         `Token ${id} is a byte token (tokenizer.ggml.token_type) but its text is ${
           JSON.stringify(texts[id])
         }; wanted <0x00> to <0xFF>.`,
@@ -135,7 +138,7 @@ export class TokenIds {
     const id = this.metadata.number(key);
     if (isNone(id)) return undefined;
     if (!Number.isInteger(id)) {
-      throw new M40Error("invalid_model", `${key} is ${id}; wanted 0 to ${last}.`);
+      throw invalidModel(`${key} is ${id}; wanted 0 to ${last}.`);
     }
     if (this.has(id)) return id;
     this.onWarning(
@@ -181,10 +184,7 @@ function readTypes(metadata: TokenizerMetadata, texts: ArrayLike<string>): Uint8
   for (let id = 0; id < types.length; id++) {
     const type = Number(numbers[id]);
     if (!Number.isInteger(type) || type < 0 || type > TOKEN_TYPE.byte) {
-      throw new M40Error(
-        "invalid_model",
-        `${key} of token ${id} is ${type}; wanted 0 to ${TOKEN_TYPE.byte}.`,
-      );
+      throw invalidModel(`${key} of token ${id} is ${type}; wanted 0 to ${TOKEN_TYPE.byte}.`);
     }
     types[id] = type;
     hasBytes ||= type === TOKEN_TYPE.byte;
@@ -228,7 +228,7 @@ function readScores(metadata: TokenizerMetadata, size: number): Float32Array | u
   for (let id = 0; id < size; id++) {
     scores[id] = Number(numbers[id]);
     if (Number.isNaN(scores[id])) {
-      throw new M40Error("invalid_model", `${key} of token ${id} is not a number.`);
+      throw invalidModel(`${key} of token ${id} is not a number.`);
     }
   }
   return scores;
@@ -236,8 +236,7 @@ function readScores(metadata: TokenizerMetadata, size: number): Float32Array | u
 
 function checkLength(key: string, got: number, wanted: number): void {
   if (got === wanted) return;
-  throw new M40Error(
-    "invalid_model",
+  throw invalidModel(
     `${key} has ${got} elements, but there are ${wanted} tokens (tokenizer.ggml.tokens).`,
   );
 }

@@ -1,5 +1,4 @@
-import { M40Error } from "../errors.ts";
-import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+import { invalidModel, TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
 import { WordCache } from "./word_cache.ts";
 
@@ -79,8 +78,7 @@ export class WordPiece implements TokenModel {
   constructor(vocabulary: Vocabulary, metadata: TokenizerMetadata) {
     const { texts, types, size, unknown } = vocabulary;
     if (unknown === undefined) {
-      throw new M40Error(
-        "invalid_model",
+      throw invalidModel(
         "The vocabulary cannot spell every text: it has no unknown token (tokenizer.ggml.unknown_token_id, [UNK]).",
       );
     }

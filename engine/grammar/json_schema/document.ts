@@ -76,18 +76,17 @@ export class Document {
 
   /** The position of a pointer, which must lead to something. */
   at(pointer: string, from = pointer): Place {
-    const known = this.places.get(pointer);
-    if (known) return known;
-    this.budget.lookAtText(pointer.length, from);
-    let schema: unknown = this.root;
-    for (const token of tokensOf(pointer)) {
-      const inside = typeof schema === "object" && schema !== null && Object.hasOwn(schema, token);
-      if (!inside) throw wrong(from, `it leads to "#${pointer}", which is not there`);
-      schema = (schema as Fields)[token];
-    }
-    const place = { pointer, schema, key: this.nextKey++ };
-    this.places.set(pointer, place);
-    return place;
+    return this.places.getOrInsertComputed(pointer, () => {
+      this.budget.lookAtText(pointer.length, from);
+      let schema: unknown = this.root;
+      for (const token of tokensOf(pointer)) {
+        const inside = typeof schema === "object" && schema !== null &&
+          Object.hasOwn(schema, token);
+        if (!inside) throw wrong(from, `it leads to "#${pointer}", which is not there`);
+        schema = (schema as Fields)[token];
+      }
+      return { pointer, schema, key: this.nextKey++ };
+    });
   }
 
   /** The place inside another one. */

@@ -1,9 +1,3 @@
-/**
- * What `format` names, as patterns of whole strings: never more than the format allows, sometimes less (no
- * leap seconds, hosts of up to eight labels of 30 characters).
- *
- * @module
- */
 import type { NumberShape } from "./shapes.ts";
 
 const year = "\\d{4}";
@@ -56,7 +50,10 @@ const template = `(?:[A-Za-z0-9._~!$&()*+,;=:@/?#-]|%${hex}${hex}|\\{[A-Za-z0-9_
 const pointer = "(?:/(?:[^~/]|~0|~1)*)*";
 const relativePointer = `(?:0|[1-9]\\d{0,8})(?:#|${pointer})`;
 
-/** The patterns of formats of strings, by their names. */
+/**
+ * What `format` names, as patterns of whole strings by their names: never more than the format allows, sometimes less
+ * (no leap seconds, hosts of up to eight labels of 30 characters).
+ */
 export const FORMATS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     date,

@@ -1,9 +1,3 @@
-/**
- * Schemas that cost too much, relaxed in steps: first without large maxima, which most models keep to by themselves.
- * Then without what is counted or looked for in texts, at last with only the type at the top.
- *
- * @module
- */
 import { isJsonObject, numberOf } from "../../json/mod.ts";
 import { copyOf, schemasIn } from "./schema_copy.ts";
 
@@ -17,6 +11,10 @@ const COSTLY = [
     "unevaluatedItems unevaluatedProperties").split(" "),
 ];
 
+/**
+ * Schemas that cost too much, relaxed in steps: first without large maxima, which most models keep to by themselves.
+ * Then without what is counted or looked for in texts, at last with only the type at the top.
+ */
 const STEPS: readonly ((schema: unknown) => unknown)[] = [
   (schema) => without(schema, MAXIMA, (value) => (numberOf(value) ?? 0) > SMALL_MAXIMUM),
   (schema) => without(schema, COSTLY, () => true),

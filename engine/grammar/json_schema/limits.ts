@@ -1,8 +1,3 @@
-/**
- * What a schema may cost, and how one is refused: with the keyword and the place that it is about.
- *
- * @module
- */
 import { M40Error } from "../../errors.ts";
 import { isJsonObject } from "../../json/mod.ts";
 import { shortened } from "../errors.ts";

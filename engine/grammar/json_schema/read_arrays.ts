@@ -1,9 +1,3 @@
-/**
- * `prefixItems`, `items` (a list of schemas in older drafts, with `additionalItems`), `contains`,
- * `minItems`, `maxItems` and `uniqueItems`.
- *
- * @module
- */
 import { countKeywords, leastOf, mostOf } from "./counts.ts";
 import { refusal, wrong } from "./limits.ts";
 import { type At, type Group, noOpposite, pointerOf } from "./reading.ts";
@@ -107,6 +101,10 @@ const uniqueItems: Group = {
   },
 };
 
+/**
+ * `prefixItems`, `items` (a list of schemas in older drafts, with `additionalItems`), `contains`, `minItems`,
+ * `maxItems` and `uniqueItems`.
+ */
 export const ARRAY_GROUPS: readonly Group[] = [
   items,
   contains,

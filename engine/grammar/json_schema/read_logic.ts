@@ -1,8 +1,3 @@
-/**
- * `allOf`, `anyOf`, `oneOf`, `not`, `if` with `then` and `else`, `$ref` and `$dynamicRef`.
- *
- * @module
- */
 import { M40Error } from "../../errors.ts";
 import { refusal, wrong } from "./limits.ts";
 import { type At, costsOf, eitherWay, type Group, pointerOf } from "./reading.ts";
@@ -134,6 +129,7 @@ const reference = (keyword: "$ref" | "$dynamicRef") =>
       at.reader.read({ place: at.reader.document.follow(at.place, keyword), negated }),
   );
 
+/** `allOf`, `anyOf`, `oneOf`, `not`, `if` with `then` and `else`, `$ref` and `$dynamicRef`. */
 export const LOGIC_GROUPS: readonly Group[] = [
   reference("$ref"),
   reference("$dynamicRef"),

@@ -1,8 +1,3 @@
-/**
- * `minimum`, `maximum`, their exclusive forms (draft 4 spells them as flags) and `multipleOf`.
- *
- * @module
- */
 import { shown, wrong } from "./limits.ts";
 import { compare, type Decimal, decimalOf, MOST_DIGITS, ZERO } from "./number_values.ts";
 import type { At, Group } from "./reading.ts";
@@ -65,6 +60,7 @@ const multipleOf: Group = {
   fails: (at) => others(multiple(at, true)),
 };
 
+/** `minimum`, `maximum`, their exclusive forms (draft 4 spells them as flags) and `multipleOf`. */
 export const NUMBER_GROUPS: readonly Group[] = [
   bound("minimum", "exclusiveMinimum", true),
   bound("maximum", "exclusiveMaximum", false),

@@ -1,9 +1,3 @@
-/**
- * `properties`, `patternProperties`, `additionalProperties`, `propertyNames`, `required`, `minProperties`,
- * `maxProperties`, `dependentRequired`, `dependentSchemas` and `dependencies`, which those two were once.
- *
- * @module
- */
 import { countKeywords } from "./counts.ts";
 import { isObject, NOTHING } from "./document.ts";
 import { MAX_ALTERNATIVES, refusal, shown, wrong } from "./limits.ts";
@@ -197,6 +191,10 @@ function dependent(
   };
 }
 
+/**
+ * `properties`, `patternProperties`, `additionalProperties`, `propertyNames`, `required`, `minProperties`,
+ * `maxProperties`, `dependentRequired`, `dependentSchemas` and `dependencies`, which those two were once.
+ */
 export const OBJECT_GROUPS: readonly Group[] = [
   properties,
   propertyNames,

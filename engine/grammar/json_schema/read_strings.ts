@@ -1,8 +1,3 @@
-/**
- * `minLength`, `maxLength`, `pattern` and `format`.
- *
- * @module
- */
 import { countKeywords } from "./counts.ts";
 import { FORMATS, NUMBER_FORMATS } from "./formats.ts";
 import { refusal, wrong } from "./limits.ts";
@@ -55,6 +50,7 @@ const format: Group = {
   },
 };
 
+/** `minLength`, `maxLength`, `pattern` and `format`. */
 export const STRING_GROUPS: readonly Group[] = [
   ...countKeywords("Length", strings),
   pattern,

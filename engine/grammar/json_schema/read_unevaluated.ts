@@ -1,9 +1,3 @@
-/**
- * `unevaluatedItems` and `unevaluatedProperties`: what is left by the schemas that an alternative is made
- * of. A value that follows other branches as well has more evaluated, and so less to follow.
- *
- * @module
- */
 import { ANYTHING } from "./document.ts";
 import type { ArrayShape, Literal, ObjectShape } from "./shapes.ts";
 import type { At, LateGroup } from "./reading.ts";
@@ -44,6 +38,10 @@ function leftProperties(
 /** A schema that everything follows. */
 const ANYTHING_FOLLOWS: Literal = { place: ANYTHING, negated: false };
 
+/**
+ * `unevaluatedItems` and `unevaluatedProperties`: what is left by the schemas that an alternative is made of. A value
+ * that follows other branches as well has more evaluated, and so less to follow.
+ */
 export const UNEVALUATED: readonly LateGroup[] = [{
   keyword: "unevaluatedItems",
   add(at, before) {

@@ -1,8 +1,3 @@
-/**
- * `type`, `enum` and `const`.
- *
- * @module
- */
 import { isJsonObject, JsonNumber, mapMembers } from "../../json/mod.ts";
 import {
   type Costs,
@@ -161,6 +156,7 @@ function enumOf({ schema, place }: At): readonly unknown[] {
   return schema.enum;
 }
 
+/** `type`, `enum` and `const`. */
 export const VALUE_GROUPS: readonly Group[] = [
   type,
   eitherWay("enum", (at, negated) => listed(enumOf(at), at, "enum", negated)),

@@ -159,8 +159,6 @@ function joined<T>(
 }
 
 const meetNumbers: Meet<NumberShape> = (a, b, costs) => {
-  if (a === ANY_NUMBER) return b;
-  if (b === ANY_NUMBER) return a;
   if (a.kind !== b.kind && a.kind !== "any" && b.kind !== "any") return undefined;
   const shape = {
     kind: a.kind === "any" ? b.kind : a.kind,
@@ -201,8 +199,6 @@ function admits(shape: NumberShape, { decimal }: ListedNumber): boolean {
 }
 
 const meetStrings: Meet<StringShape> = (a, b, costs) => {
-  if (a === ANY_STRING) return b;
-  if (b === ANY_STRING) return a;
   const shape = {
     least: Math.max(a.least, b.least),
     most: least(a.most, b.most),
@@ -236,8 +232,6 @@ export function isWithin(
 }
 
 const meetArrays: Meet<ArrayShape> = (a, b, costs) => {
-  if (a === ANY_ARRAY) return b;
-  if (b === ANY_ARRAY) return a;
   const shape = {
     parts: joined(a.parts, b.parts, costs),
     contains: joined(a.contains, b.contains, costs),
@@ -250,8 +244,6 @@ const meetArrays: Meet<ArrayShape> = (a, b, costs) => {
 };
 
 const meetObjects: Meet<ObjectShape> = (a, b, costs) => {
-  if (a === ANY_OBJECT) return b;
-  if (b === ANY_OBJECT) return a;
   const shape = {
     parts: joined(a.parts, b.parts, costs),
     names: joined(a.names, b.names, costs),
@@ -271,6 +263,7 @@ const sizeOf = (shape: object) => "parts" in shape ? (shape.parts as unknown[]).
 function meetAll<T extends object>(
   a: readonly T[],
   b: readonly T[],
+  any: T,
   meet: Meet<T>,
   costs: Costs,
 ): readonly T[] {
@@ -278,7 +271,8 @@ function meetAll<T extends object>(
   for (const left of a) {
     for (const right of b) {
       costs.spend(1 + sizeOf(left) + sizeOf(right));
-      const both = left === right ? left : meet(left, right, costs);
+      const one = left === right || right === any ? left : left === any ? right : undefined;
+      const both = one ?? meet(left, right, costs);
       if (both) found.add(both);
     }
     if (found.size > MAX_ALTERNATIVES) throw tooMany(costs);
@@ -304,10 +298,10 @@ export function intersection(
   return {
     null: a.null && b.null,
     booleans: a.booleans.filter((value) => b.booleans.includes(value)),
-    numbers: meetAll(a.numbers, b.numbers, meetNumbers, costs),
-    strings: meetAll(a.strings, b.strings, meetStrings, costs),
-    arrays: meetAll(a.arrays, b.arrays, meetArrays, costs),
-    objects: meetAll(a.objects, b.objects, meetObjects, costs),
+    numbers: meetAll(a.numbers, b.numbers, ANY_NUMBER, meetNumbers, costs),
+    strings: meetAll(a.strings, b.strings, ANY_STRING, meetStrings, costs),
+    arrays: meetAll(a.arrays, b.arrays, ANY_ARRAY, meetArrays, costs),
+    objects: meetAll(a.objects, b.objects, ANY_OBJECT, meetObjects, costs),
   };
 }
 
