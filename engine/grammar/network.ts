@@ -217,9 +217,7 @@ export class Network {
     for (const text of texts) {
       let at = 0;
       for (const byte of text) {
-        const { children } = tree[at];
-        at = children.get(byte) ?? grow();
-        if (!children.has(byte)) children.set(byte, at);
+        at = tree[at].children.getOrInsertComputed(byte, grow);
         if (tree.length > MOST_NODES) throw tooLarge(`more than ${MOST_NODES} states`, MOST_NODES);
       }
       tree[at].ends = true;

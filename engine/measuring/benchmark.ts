@@ -67,20 +67,16 @@ export function copyBandwidth(engine: Engine): Promise<number | undefined> {
     const count = Math.min(Math.floor(all / 2), Math.ceil(2 ** 30 / kvBlockBytes));
     // What fits a cache says nothing of the memory.
     if (count * kvBlockBytes < LEAST_COPY_BYTES) return undefined;
-    const kvBlocks = device.allocate(2 * count);
-    if (kvBlocks === undefined) return undefined;
-    try {
+    return await borrowing(device, 2 * count, 0, (kvBlocks) => {
       // In their order: those that stand side by side go in one copy.
       const sorted = Uint32Array.from(kvBlocks).sort();
       const [from, to] = [sorted.slice(0, count), sorted.slice(count)];
-      return await copySpeed(
+      return copySpeed(
         2 * count * kvBlockBytes,
         () => device.copyKvBlocks(from, to),
         { repeatable: false },
       );
-    } finally {
-      device.release(kvBlocks);
-    }
+    });
   });
 }
 
@@ -92,11 +88,9 @@ async function measurePrefill(
 ): Promise<Measurement | undefined> {
   return await engine.exclusive(async (device) => {
     const chunk = engine.plan.limits.n_tokens;
-    const kvBlocks = device.allocate(device.layout.most(size, chunk));
-    if (kvBlocks === undefined) return undefined;
-    const [slot] = takeSlots(device, 1);
+    const steps = Math.ceil(size / chunk);
     const milliseconds: number[] = [];
-    try {
+    return await borrowing(device, device.layout.most(size, chunk), 1, async (kvBlocks, [slot]) => {
       for (let i = 0; i <= repetitions; i++) {
         const own = new OwnKvBlocks(device.layout, kvBlocks);
         const start = performance.now();
@@ -113,12 +107,8 @@ async function measurePrefill(
         }
         if (i > 0) milliseconds.push(performance.now() - start);
       }
-    } finally {
-      device.release(kvBlocks);
-      slot?.release();
-    }
-    const steps = Math.ceil(size / chunk);
-    return { kind: "prefill", size, depth: 0, tokens: size, steps, milliseconds };
+      return { kind: "prefill", size, depth: 0, tokens: size, steps, milliseconds };
+    });
   });
 }
 
@@ -133,14 +123,10 @@ async function measureDecode(
   const length = depth + plan.steps + 1;
   if (length > engine.contextTokens) return [];
   return await engine.exclusive(async (device) => {
-    const kvBlocks = device.allocate(
-      device.layout.most(length, Math.max(limits.n_tokens, plan.steps + 1)),
-    );
-    if (kvBlocks === undefined) return [];
-    const own = new OwnKvBlocks(device.layout, kvBlocks);
+    const most = device.layout.most(length, Math.max(limits.n_tokens, plan.steps + 1));
     // What comes before is read by all in every repetition, and stays as it is.
-    const [before] = takeSlots(device, 1);
-    try {
+    const measured = await borrowing(device, most, 1, async (kvBlocks, [before]) => {
+      const own = new OwnKvBlocks(device.layout, kvBlocks);
       for (let position = 0; position < depth; position += limits.n_tokens) {
         const tokens = madeUp(engine, 0, position, Math.min(limits.n_tokens, depth - position));
         const table = own.cover(position, tokens.length);
@@ -151,21 +137,13 @@ async function measureDecode(
       const results: Measurement[] = [];
       for (const size of plan.batches) {
         if (size > limits.n_sequences) continue;
-        const measured = await measureBatch(engine, device, {
-          size,
-          depth,
-          first,
-          before,
-          plan,
-          step,
-        });
+        const start = { size, depth, first, before, plan, step };
+        const measured = await measureBatch(engine, device, start);
         if (measured) results.push(measured);
       }
       return results;
-    } finally {
-      device.release(kvBlocks);
-      before?.release();
-    }
+    });
+    return measured ?? [];
   });
 }
 
@@ -187,10 +165,7 @@ async function measureBatch(
   { size, depth, first, before, plan, step: run }: BatchStart,
 ): Promise<Measurement | undefined> {
   const each = device.layout.most(depth + plan.steps + 1, plan.steps + 1);
-  const kvBlocks = device.allocate((size - 1) * each);
-  if (kvBlocks === undefined) return undefined;
-  const slots = takeSlots(device, size);
-  try {
+  return await borrowing(device, (size - 1) * each, size, async (kvBlocks, slots) => {
     const others = Array.from(
       { length: size - 1 },
       (_, i) =>
@@ -224,15 +199,31 @@ async function measureBatch(
     }
     const tokens = size * plan.steps;
     return { kind: "decode", size, depth, tokens, steps: plan.steps, milliseconds };
-  } finally {
-    device.release(kvBlocks);
-    for (const slot of slots) slot.release();
-  }
+  });
 }
 
-/** So many slots, or none where the model keeps no states; there are some for as many as run, and one more. */
-function takeSlots({ slots }: ExclusiveDevice, count: number): OwnSlot[] {
-  return slots === undefined ? [] : Array.from({ length: count }, () => OwnSlot.take(slots)!);
+/**
+ * Does something with so many KV blocks and slots, and gives them back; undefined where there are not as many blocks.
+ * There are slots for as many as run, and one more; none where the model keeps no states.
+ */
+async function borrowing<T>(
+  device: ExclusiveDevice,
+  kvBlocks: number,
+  slots: number,
+  work: (kvBlocks: readonly number[], slots: readonly OwnSlot[]) => Promise<T>,
+): Promise<T | undefined> {
+  const taken = device.allocate(kvBlocks);
+  if (taken === undefined) return undefined;
+  const own = Array.from(
+    { length: device.slots === undefined ? 0 : slots },
+    () => OwnSlot.take(device.slots!)!,
+  );
+  try {
+    return await work(taken, own);
+  } finally {
+    device.release(taken);
+    for (const slot of own) slot.release();
+  }
 }
 
 /** Tokens by a fixed rule, the same in every run, none of the first few, which steer models. */

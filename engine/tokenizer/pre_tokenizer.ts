@@ -21,13 +21,6 @@ export class PreTokenizer {
     if (text !== "") this.#cut(text, 0, visit);
   }
 
-  /** The words of a text. */
-  split(text: string): string[] {
-    const words: string[] = [];
-    this.forEach(text, (word) => words.push(word));
-    return words;
-  }
-
   #cut(text: string, step: number, visit: (word: string) => void): void {
     const cut = this.#cuts[step];
     const next = step + 1;

@@ -176,9 +176,8 @@ const isNone = (id: number) => id === -1 || id === 0xffffffff;
 
 function readTypes(metadata: TokenizerMetadata, texts: ArrayLike<string>): Uint8Array | undefined {
   const key = "tokenizer.ggml.token_type";
-  if (!metadata.has(key)) return undefined;
-  const numbers = metadata.numbers(key);
-  checkLength(key, numbers.length, texts.length);
+  const numbers = numbersOf(metadata, key, texts.length);
+  if (numbers === undefined) return undefined;
   const types = new Uint8Array(numbers.length);
   let hasBytes = false;
   for (let id = 0; id < types.length; id++) {
@@ -221,9 +220,8 @@ function markBytes(texts: ArrayLike<string>, types: Uint8Array, atLeast: number)
 
 function readScores(metadata: TokenizerMetadata, size: number): Float32Array | undefined {
   const key = "tokenizer.ggml.scores";
-  if (!metadata.has(key)) return undefined;
-  const numbers = metadata.numbers(key);
-  checkLength(key, numbers.length, size);
+  const numbers = numbersOf(metadata, key, size);
+  if (numbers === undefined) return undefined;
   const scores = new Float32Array(size);
   for (let id = 0; id < size; id++) {
     scores[id] = Number(numbers[id]);
@@ -234,10 +232,13 @@ function readScores(metadata: TokenizerMetadata, size: number): Float32Array | u
   return scores;
 }
 
-function checkLength(key: string, got: number, wanted: number): void {
-  if (got === wanted) return;
+/** The number that a key has for each token; undefined where it is missing. */
+function numbersOf(metadata: TokenizerMetadata, key: string, size: number) {
+  if (!metadata.has(key)) return undefined;
+  const numbers = metadata.numbers(key);
+  if (numbers.length === size) return numbers;
   throw invalidModel(
-    `${key} has ${got} elements, but there are ${wanted} tokens (tokenizer.ggml.tokens).`,
+    `${key} has ${numbers.length} elements, but there are ${size} tokens (tokenizer.ggml.tokens).`,
   );
 }
 

@@ -20,8 +20,6 @@ const FIRST_KEY = 2;
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-export const isObject: (value: unknown) => value is Fields = isJsonObject;
-
 const MAX_PLACES = 100_000;
 /** The address of a document that has none. */
 const NO_ADDRESS = "schema:///";
@@ -65,7 +63,7 @@ export class Document {
   private readonly dynamicAnchors = new Map<string, string[]>();
 
   constructor(readonly root: unknown, private readonly budget: Budget) {
-    const dialect = isObject(root) && typeof root.$schema === "string" ? root.$schema : "";
+    const dialect = isJsonObject(root) && typeof root.$schema === "string" ? root.$schema : "";
     this.refStandsAlone = /draft-0[3467]/.test(dialect);
     this.idKeyword = /draft-0[34]/.test(dialect) ? "id" : "$id";
     if (/draft-03/.test(dialect)) {
@@ -154,7 +152,7 @@ export class Document {
         throw refusal("", `its schemas are nested more than ${MAX_NESTING} deep`);
       }
       if (seen > MAX_PLACES) throw refusal("", `it has more than ${MAX_PLACES} schemas in it`);
-      if (!isObject(schema)) continue;
+      if (!isJsonObject(schema)) continue;
       this.resourcesAround.set(pointer, around);
       this.name(schema, pointer);
       const resource = this.addresses.has(pointer) ? pointer : around;
@@ -166,14 +164,14 @@ export class Document {
         const inner = [pointer, ...tokens.map(escapeToken)].join("/");
         pending.push([value, inner, depth + 1, resource]);
       };
-      for (const keyword of ONE) if (isObject(schema[keyword])) add(schema[keyword], keyword);
+      for (const keyword of ONE) if (isJsonObject(schema[keyword])) add(schema[keyword], keyword);
       for (const keyword of LISTS) {
         const list = schema[keyword];
         if (Array.isArray(list)) list.forEach((item, i) => add(item, keyword, String(i)));
       }
       for (const keyword of NAMED) {
         const named = schema[keyword];
-        if (!isObject(named)) continue;
+        if (!isJsonObject(named)) continue;
         for (const [name, value] of Object.entries(named)) add(value, keyword, name);
       }
     }

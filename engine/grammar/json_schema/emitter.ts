@@ -39,12 +39,12 @@ export class Emitter implements RuleWriter {
   }
 
   rule(key: string, make: () => Expression): Extract<Expression, { kind: "rule" }> {
-    const known = this.names.get(key);
-    if (known !== undefined) return { kind: "rule", name: known };
-    this.reader.budget.rule("");
-    const name = /^[a-z]+$/.test(key) ? key : `r${this.names.size}`;
-    this.names.set(key, name);
-    this.pending.push(() => this.rules.set(name, make()));
+    const name = this.names.getOrInsertComputed(key, () => {
+      this.reader.budget.rule("");
+      const name = /^[a-z]+$/.test(key) ? key : `r${this.names.size}`;
+      this.pending.push(() => this.rules.set(name, make()));
+      return name;
+    });
     return { kind: "rule", name };
   }
 

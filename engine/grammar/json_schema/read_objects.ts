@@ -1,5 +1,6 @@
+import { isJsonObject } from "../../json/mod.ts";
 import { countKeywords } from "./counts.ts";
-import { isObject, NOTHING } from "./document.ts";
+import { NOTHING } from "./document.ts";
 import { MAX_ALTERNATIVES, refusal, shown, wrong } from "./limits.ts";
 import {
   type At,
@@ -42,7 +43,7 @@ const about = (key: string, literal: Literal): ObjectPart => ({
 
 function named(at: At, keyword: string): [string, unknown][] {
   const value = at.schema[keyword] ?? {};
-  if (isObject(value)) {
+  if (isJsonObject(value)) {
     const entries = Object.entries(value);
     at.reader.budget.look(entries.length, at.place.pointer);
     return entries;
@@ -86,7 +87,7 @@ const properties: Group = {
     for (const keyword of ["patternProperties", "additionalProperties"]) {
       const value = at.schema[keyword];
       const nothing = value === undefined || value === true ||
-        (isObject(value) && Object.keys(value).length === 0);
+        (isJsonObject(value) && Object.keys(value).length === 0);
       if (nothing) continue;
       throw noOpposite(at, keyword);
     }

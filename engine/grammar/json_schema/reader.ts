@@ -1,4 +1,5 @@
-import { Document, type Fields, isObject, type Place } from "./document.ts";
+import { isJsonObject } from "../../json/mod.ts";
+import { Document, type Fields, type Place } from "./document.ts";
 import { type Budget, MAX_DEPTH, refusal, shown, wrong } from "./limits.ts";
 import { ARRAY_GROUPS } from "./read_arrays.ts";
 import { LOGIC_GROUPS } from "./read_logic.ts";
@@ -83,7 +84,7 @@ export class Reader implements SchemaReader {
   /** The reference that was followed last, without which a schema would not lead back to itself. */
   private wayBack(): string | undefined {
     for (const { schema, pointer } of [...this.underWay.values()].reverse()) {
-      const keyword = isObject(schema) && REFERENCES.find((one) => Object.hasOwn(schema, one));
+      const keyword = isJsonObject(schema) && REFERENCES.find((one) => Object.hasOwn(schema, one));
       if (keyword) return `${pointer}/${keyword}`;
     }
   }
@@ -125,7 +126,7 @@ export class Reader implements SchemaReader {
   private at(place: Place): At {
     const { schema, pointer } = place;
     if (schema === null) throw refusal(pointer, "a schema is an object or a boolean, not null");
-    if (!isObject(schema)) {
+    if (!isJsonObject(schema)) {
       throw wrong(pointer, `a schema is an object or a boolean, not ${shown(schema)}`);
     }
     for (const keyword of FOREIGN) {
