@@ -1,4 +1,4 @@
-import { type Architecture, longestContext } from "./model.ts";
+import type { Architecture } from "./model.ts";
 import { attention } from "./parts/attention.ts";
 import { feedForward } from "./parts/feed_forward.ts";
 import { readLongRope } from "./parts/rope.ts";
@@ -13,8 +13,7 @@ export const minicpm: Architecture = {
   read(gguf, options) {
     const model = new Transformer(gguf);
     const { parameters, hiddenSize, layers } = model;
-    const context = longestContext(model, options?.contextTokens);
-    const rope = readLongRope(model, "interleaved", context);
+    const rope = readLongRope(model, "interleaved", options?.contextTokens);
     const scale = parameters.positive("residual_scale", 1.4 / Math.sqrt(layers.length));
 
     model.embed({ scale: parameters.positive("embedding_scale", 12) });

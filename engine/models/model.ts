@@ -58,11 +58,3 @@ export function wantedContext(
 ): number {
   return asked ?? Math.min(contextLength, USUAL_CONTEXT);
 }
-
-/** Tokens of context that a model is served with at most, however much memory there is: its program may depend on them. */
-export function longestContext(
-  { contextLength }: Pick<ModelShape, "contextLength">,
-  asked?: number,
-): number {
-  return asked ?? contextLength;
-}

@@ -1,4 +1,4 @@
-import { type Architecture, longestContext } from "./model.ts";
+import type { Architecture } from "./model.ts";
 import { attention } from "./parts/attention.ts";
 import { feedForward } from "./parts/feed_forward.ts";
 import { readLongRope } from "./parts/rope.ts";
@@ -12,7 +12,7 @@ export const phi3: Architecture = {
   name: "phi3",
   read(gguf, options) {
     const model = new Transformer(gguf);
-    const rope = readLongRope(model, "halves", longestContext(model, options?.contextTokens));
+    const rope = readLongRope(model, "halves", options?.contextTokens);
     // 0 in a file is no window.
     const window = model.parameters.countOrNone("attention.sliding_window", 0);
 

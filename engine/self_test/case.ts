@@ -39,14 +39,3 @@ const SIZES = {
 
 /** The share of a device with which a prompt has one thread block at a time. */
 export const LEAST_SHARE = 0.001;
-
-/** One array of several. */
-export function joined(parts: readonly Float32Array[]): Float32Array {
-  const whole = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
-}

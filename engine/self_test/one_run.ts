@@ -1,5 +1,5 @@
 import { type BufferDesc, Element, Rows, type StepSequence } from "../device/mod.ts";
-import { type Case, joined, LEAST_SHARE } from "./case.ts";
+import { type Case, LEAST_SHARE } from "./case.ts";
 import { prompt, type Runner } from "./runner.ts";
 import type { Recipe, Work } from "./small_programs.ts";
 
@@ -55,16 +55,17 @@ export async function promptThenDecode(
   const program = runner.program({ ...recipe, sequences: prompt(tokens) });
   const widths = recipe.buffers.map(({ columns }) => columns);
   const output = widths.pop()!;
-  const results: Float32Array[] = [];
+  const results = new Float32Array((2 * tokens + decoded) * output);
+  let at = 0;
   const step = async (position: number, count: number, decode: boolean, share?: number) => {
     for (const [i, columns] of widths.entries()) {
       program.writeBuffer(i, runner.random.floats(count * columns));
     }
     await program.step(prompt(count, { position, decode, ...more(decode) }), share);
-    results.push(program.readBuffer(widths.length, new Float32Array(count * output)));
+    program.readBuffer(widths.length, results.subarray(at, at += count * output));
   };
   await step(0, tokens, false);
   await step(0, tokens, false, LEAST_SHARE);
   for (let i = 0; i < decoded; i++) await step(tokens + i, 1, true);
-  return joined(results);
+  return results;
 }

@@ -89,11 +89,13 @@ function readFactor(parameters: Hyperparameters, key: string): number | undefine
  * As {@link readRope}, with factors for contexts beyond the one that the model was first trained with and others for
  * those within it (LongRoPE, Ding et al. 2024, arXiv:2402.13753). Which apply is settled once, by the context that is
  * asked for: a token's keys must not depend on how long its sequence becomes.
+ *
+ * @param contextTokens Tokens that are served at most; as many as it was trained for, where none are asked for.
  */
 export function readLongRope(
   model: Transformer,
   kind: "interleaved" | "halves",
-  contextTokens: number,
+  contextTokens: number = model.contextLength,
 ): RopeOptions {
   const rope = readRope(model, kind);
   const [long, short] = ["rope_factors_long.weight", "rope_factors_short.weight"];
