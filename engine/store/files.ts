@@ -2,6 +2,23 @@
 import { M40Error } from "../errors.ts";
 import { systemReason } from "../system_error.ts";
 
+/**
+ * Waits for work with files.
+ *
+ * @param sentence What cannot be done, given the reason.
+ * @throws {M40Error} `io` with that sentence where it fails.
+ */
+export async function withReason<T>(
+  work: Promise<T>,
+  sentence: (reason: string) => string,
+): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw new M40Error("io", sentence(systemReason(error)));
+  }
+}
+
 /** The length of the file at a path in bytes; undefined where there is no file. */
 export async function fileBytes(path: string): Promise<number | undefined> {
   const info = await stat(path);
@@ -54,6 +71,14 @@ export async function foreignEntries(
     return [];
   }
   return names.sort();
+}
+
+/** Makes a folder, and those that it is in. */
+export async function makeFolder(path: string): Promise<void> {
+  await withReason(
+    Deno.mkdir(path, { recursive: true }),
+    (reason) => `${path} cannot be made: ${reason}.`,
+  );
 }
 
 /** Removes a file, where there is one. */

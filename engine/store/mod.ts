@@ -19,7 +19,7 @@ export {
   FileHash,
   type RemoteFile,
 } from "./download/mod.ts";
-export { foreignEntries, removeIfThere } from "./files.ts";
+export { foreignEntries, removeIfThere, withReason } from "./files.ts";
 export { localCompanion } from "./local_companion.ts";
 export { lockModel } from "./model_lock.ts";
 export {

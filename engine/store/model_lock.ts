@@ -1,7 +1,6 @@
 import { dirname, join } from "@std/path";
-import { M40Error } from "../errors.ts";
-import { systemReason } from "../system_error.ts";
 import { FileLock } from "./download/lock.ts";
+import { makeFolder } from "./files.ts";
 import { parseModelName, PARTIAL_FOLDER } from "./names.ts";
 
 /**
@@ -11,10 +10,6 @@ import { parseModelName, PARTIAL_FOLDER } from "./names.ts";
  */
 export async function lockModel(directory: string, name: string): Promise<FileLock> {
   const path = join(directory, PARTIAL_FOLDER, `${parseModelName(name).name}.lock`);
-  try {
-    await Deno.mkdir(dirname(path), { recursive: true });
-  } catch (error) {
-    throw new M40Error("io", `${dirname(path)} cannot be made: ${systemReason(error)}.`);
-  }
+  await makeFolder(dirname(path));
   return await FileLock.take(path, `The model ${name} is being fetched, copied or removed`);
 }

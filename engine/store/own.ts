@@ -1,9 +1,7 @@
 /** The models of the models directory. */
 import { basename, dirname, join } from "@std/path";
-import { M40Error } from "../errors.ts";
 import { joinFileName, splitFileName } from "../gguf/mod.ts";
-import { systemReason } from "../system_error.ts";
-import { entries, fileBytes } from "./files.ts";
+import { entries, fileBytes, withReason } from "./files.ts";
 import { modelFileName, parseFileName } from "./names.ts";
 
 /** Files of one name. */
@@ -49,7 +47,11 @@ export async function filesOf(directory: string, name: string): Promise<string[]
 
 async function find(directory: string): Promise<Map<string, Found>> {
   const models = new Map<string, Found>();
-  for (const { name: file, isDirectory } of await readable(directory)) {
+  const all = await withReason(
+    entries(directory),
+    (reason) => `The models directory ${directory} cannot be read: ${reason}`,
+  );
+  for (const { name: file, isDirectory } of all) {
     const parsed = isDirectory ? undefined : parseFileName(file);
     if (parsed === undefined) continue;
     const { name, part } = parsed;
@@ -59,17 +61,6 @@ async function find(directory: string): Promise<Map<string, Found>> {
     else found.parts.set(part.count, [...found.parts.get(part.count) ?? [], file]);
   }
   return models;
-}
-
-async function readable(directory: string): Promise<Deno.DirEntry[]> {
-  try {
-    return await entries(directory);
-  } catch (error) {
-    throw new M40Error(
-      "io",
-      `The models directory ${directory} cannot be read: ${systemReason(error)}`,
-    );
-  }
 }
 
 /** Which of a name's files are read: the whole one, else the parts that are all there, else the fewest. */

@@ -2,7 +2,7 @@ import { delay } from "@std/async/delay";
 import { basename, dirname, join } from "@std/path";
 import { M40Error } from "../../errors.ts";
 import type { RemoteHead } from "../../gguf/mod.ts";
-import { systemReason } from "../../system_error.ts";
+import { makeFolder } from "../files.ts";
 import { PARTIAL_FOLDER } from "../names.ts";
 import { checkSpace } from "./disk_space.ts";
 import { Changed, DownloadError, NoRanges } from "./errors.ts";
@@ -37,11 +37,7 @@ export async function download(
 ): Promise<Downloaded> {
   check(file);
   const folder = join(dirname(target), PARTIAL_FOLDER);
-  try {
-    await Deno.mkdir(folder, { recursive: true });
-  } catch (error) {
-    throw new M40Error("io", `${folder} cannot be made: ${systemReason(error)}.`);
-  }
+  await makeFolder(folder);
   const base = join(folder, basename(target));
   using _lock = await FileLock.take(`${base}.lock`, `${basename(target)} is being fetched`);
   try {

@@ -1,5 +1,5 @@
 import { M40Error } from "../../errors.ts";
-import { systemReason } from "../../system_error.ts";
+import { withReason } from "../files.ts";
 
 /** What a lock's file says of its holder. */
 interface Holder {
@@ -22,9 +22,17 @@ export class FileLock implements Disposable {
    */
   static async take(path: string, what: string): Promise<FileLock> {
     for (;;) {
-      const file = await open(path);
+      const file = await withReason(
+        Deno.open(path, { read: true, write: true, create: true }),
+        (reason) => `${path} cannot be written: ${reason}.`,
+      );
       try {
-        if (!await tryLock(file, path)) {
+        const isFree = await withReason(
+          file.tryLock(true),
+          (reason) =>
+            `${path} cannot be locked: ${reason}. Set M40_MODELS to a folder on a disk of this machine.`,
+        );
+        if (!isFree) {
           throw new M40Error(
             "io",
             `${what} already${await holder(path)}; try again when that is done.`,
@@ -51,27 +59,6 @@ export class FileLock implements Disposable {
       // It was removed; the lock is on what is open.
     }
     this.file.close();
-  }
-}
-
-async function open(path: string): Promise<Deno.FsFile> {
-  try {
-    return await Deno.open(path, { read: true, write: true, create: true });
-  } catch (error) {
-    throw new M40Error("io", `${path} cannot be written: ${systemReason(error)}.`);
-  }
-}
-
-async function tryLock(file: Deno.FsFile, path: string): Promise<boolean> {
-  try {
-    return await file.tryLock(true);
-  } catch (error) {
-    throw new M40Error(
-      "io",
-      `${path} cannot be locked: ${
-        systemReason(error)
-      }. Set M40_MODELS to a folder on a disk of this machine.`,
-    );
   }
 }
 

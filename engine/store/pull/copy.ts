@@ -15,6 +15,7 @@ import {
   requireModelsDirectory,
   resolveModel,
   type StoredModel,
+  withReason,
   writeRecord,
 } from "../mod.ts";
 import { systemReason } from "../../system_error.ts";
@@ -83,7 +84,8 @@ export async function copyModel(
   try {
     const { files, linked } = await stage(source, folder, names);
     // Whatever is read from here on, it is not the new files with what came with the old ones.
-    await removeRecord(directory, name);
+    const path = join(directory, recordFileName(name));
+    await withReason(removeIfThere(path), (reason) => `${path} cannot be replaced: ${reason}.`);
     await putInPlace(folder, directory, files);
     await removeFormer(directory, name, files);
     const record = describe(recordOf(source, files), files);
@@ -153,15 +155,6 @@ function mayLink({ origin }: StoredModel): boolean {
 
 async function sizeOf(path: string): Promise<number> {
   return (await Deno.stat(path)).size;
-}
-
-async function removeRecord(directory: string, name: string): Promise<void> {
-  const path = join(directory, recordFileName(name));
-  try {
-    await removeIfThere(path);
-  } catch (error) {
-    throw new M40Error("io", `${path} cannot be replaced: ${systemReason(error)}.`);
-  }
 }
 
 /** What is known of the copy: all that is known of what it was made from. */

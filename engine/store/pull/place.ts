@@ -18,6 +18,7 @@ import {
   type RecordedFile,
   type RemoteFile,
   removeIfThere,
+  withReason,
 } from "../mod.ts";
 import { systemReason } from "../../system_error.ts";
 
@@ -128,7 +129,7 @@ export async function removeFormer(
 ): Promise<void> {
   for (const file of await filesOf(directory, name)) {
     if (files.some((each) => each.name === file)) continue;
-    await change(file, () => Deno.remove(join(directory, file)));
+    await change(file, Deno.remove(join(directory, file)));
   }
 }
 
@@ -144,13 +145,13 @@ export async function putInPlace(
 ): Promise<void> {
   const [first, ...others] = files.map(({ name }) => name);
   if (await sizeOf(join(from, first)) === undefined) {
-    await change(first, () => Deno.rename(join(to, first), join(from, first)));
+    await change(first, Deno.rename(join(to, first), join(from, first)));
   } else if (others.length > 0) {
-    await change(first, () => removeIfThere(join(to, first)));
+    await change(first, removeIfThere(join(to, first)));
   }
   for (const name of [...others, first]) {
     if (await sizeOf(join(from, name)) === undefined) continue;
-    await change(name, () => Deno.rename(join(from, name), join(to, name)));
+    await change(name, Deno.rename(join(from, name), join(to, name)));
   }
 }
 
@@ -278,10 +279,6 @@ async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-async function change(file: string, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    throw new M40Error("io", `${file} cannot be put in its place: ${systemReason(error)}`);
-  }
+async function change(file: string, work: Promise<void>): Promise<void> {
+  await withReason(work, (reason) => `${file} cannot be put in its place: ${reason}`);
 }
