@@ -29,8 +29,10 @@ export interface DecoderOptions extends SpanOptions {
   readonly optionalHeadNorms?: AttentionOptions["norms"];
   /** Whether attention gets sharper far into a text. */
   readonly temperature?: boolean;
-  /** Whether heads have sinks, and whether what was attended passes a gate. */
-  readonly attention?: Pick<AttentionOptions, "sinks" | "gated">;
+  /** What else is different about attention. */
+  readonly attention?: (
+    model: Transformer,
+  ) => Pick<AttentionOptions, "sinks" | "gated" | "softcap" | "qkScale">;
   /**
    * Whether the feed-forward layer sees the same norm of the stream as attention; "unless normed": where the file has
    * no norm of its own for it.
@@ -44,8 +46,8 @@ export interface DecoderOptions extends SpanOptions {
   readonly experts?: ExpertLayers;
   /** Whether embeddings are multiplied by sqrt(hidden size). */
   readonly scaledEmbeddings?: boolean;
-  /** Whether logits are multiplied by `logit_scale`. */
-  readonly scaledLogits?: boolean;
+  /** What becomes of logits, see {@link Transformer.finish}. */
+  readonly logits?: (model: Transformer) => { readonly scale?: number; readonly softcap?: number };
 }
 
 /** How experts are chosen where a file does not say, and which layers have them. */
@@ -66,10 +68,10 @@ export function decoder(name: string, options: DecoderOptions): Architecture {
     name,
     read(gguf) {
       const model = new Transformer(gguf, norm);
-      const { parameters } = model;
       const rope = kind === "none" ? NO_ROPE : readRope(model, kind);
       const temperature = options.temperature ? readTemperature(model) : undefined;
       const spans = readSpans(model, rope, options);
+      const others = options.attention?.(model);
       const expertsOf = options.experts && readExperts(model, options.experts, activation);
 
       model.embed({
@@ -83,7 +85,7 @@ export function decoder(name: string, options: DecoderOptions): Architecture {
           ? options.optionalHeadNorms ?? options.headNorms
           : options.headNorms;
         const span = spans[layer.index];
-        attention(layer, normed, { ...span, norms, temperature, ...options.attention, ...to });
+        attention(layer, normed, { ...span, norms, temperature, ...others, ...to });
         if (to.into) layer.addNormed("post_attention_norm", to.into);
         const same = place === "after" ||
           (parallel === "unless normed" ? !layer.has(`${secondNorm}.weight`) : parallel);
@@ -92,9 +94,7 @@ export function decoder(name: string, options: DecoderOptions): Architecture {
         else feedForward(layer, input, { activation, gated, ...to });
         if (to.into) layer.addNormed("post_ffw_norm", to.into);
       }
-      return model.finish({
-        scale: options.scaledLogits ? parameters.positive("logit_scale", 1) : undefined,
-      });
+      return model.finish(options.logits?.(model));
     },
   };
 }

@@ -165,7 +165,7 @@ export const minimaxM2 = decoder("minimax-m2", {
  */
 export const gptOss = decoder("gpt-oss", {
   rope: "halves",
-  attention: { sinks: true },
+  attention: () => ({ sinks: true }),
   windows: { period: 2, fallback: 128 },
   // For all its name, the norm before the experts.
   secondNorm: "post_attention_norm",
@@ -206,7 +206,7 @@ export const afmoe = decoder("afmoe", {
   norms: "both",
   rope: "halves",
   headNorms: "before",
-  attention: { gated: true },
+  attention: () => ({ gated: true }),
   windows: { period: 4 },
   positions: "local",
   experts: { layers: "later", score: "sigmoid", normalise: true },
@@ -276,7 +276,7 @@ export const commandR = decoder("command-r", {
   rope: "interleaved",
   optionalHeadNorms: "own",
   parallel: true,
-  scaledLogits: true,
+  logits: ({ parameters }) => ({ scale: parameters.positive("logit_scale", 1) }),
 });
 
 /**
@@ -289,7 +289,7 @@ export const cohere2 = decoder("cohere2", {
   windows: { period: 4, fallback: 4096 },
   positions: "local",
   parallel: true,
-  scaledLogits: true,
+  logits: ({ parameters }) => ({ scale: parameters.positive("logit_scale", 1) }),
 });
 
 /**

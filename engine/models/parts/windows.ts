@@ -28,16 +28,18 @@ export interface SpanOptions {
    * "unscaled": a layer with a window has those of {@link readLocalRope}. Absent: all layers have the same.
    */
   readonly positions?: "local" | "beside windows" | "unscaled";
+  /** The base of unscaled positions where a file names none; that of the others where absent. */
+  readonly localFreqBase?: number;
 }
 
 /** The window and the positions of each layer, where `rope` are the model's. */
 export function readSpans(
   model: Transformer,
   rope: RopeOptions,
-  { windows: wanted, positions }: SpanOptions,
+  { windows: wanted, positions, localFreqBase }: SpanOptions,
 ): { readonly window: number; readonly rope: RopeOptions }[] {
   if (wanted === undefined) return model.layers.map(() => ({ window: 0, rope }));
-  const local = positions === "unscaled" ? readLocalRope(model, rope) : rope;
+  const local = positions === "unscaled" ? readLocalRope(model, rope, localFreqBase) : rope;
   const windows = readWindows(model, wanted.period, wanted.fallback);
   const blind = positions === "local" ||
     positions === "beside windows" && windows.some((window) => window > 0);
