@@ -167,10 +167,8 @@ export class HeaderCursor {
     const count = this.source.read(offset, into);
     if (count < into.length) {
       throw this.fail(
-        `the file became shorter while it was read (${what}): ${
-          offset + count
-        } bytes are left of ` +
-          `${this.source.size}`,
+        `the file became shorter while it was read (${what}): ${offset + count} bytes are left ` +
+          `of ${this.source.size}`,
       );
     }
   }

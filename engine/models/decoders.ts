@@ -137,6 +137,16 @@ export const olmoe = decoder("olmoe", {
   experts: { layers: "all", score: "softmax", normalise: false },
 });
 
+/** OLMo (Groeneveld et al. 2024, arXiv:2402.00838): Llama, with LayerNorms that have no weights. */
+export const olmo = decoder("olmo", {
+  norm: "plain",
+  rope: "interleaved",
+  attention({ parameters }) {
+    if (parameters.number("attention.clamp_kqv", 0) <= 0) return {};
+    throw parameters.unsupported("attention.clamp_kqv, which keeps q, k and v within bounds");
+  },
+});
+
 /**
  * OLMo 2 (OLMo Team 2024, arXiv:2501.00656) and 3: norms after every part and none before; q and k are normalised
  * over all of their heads. OLMo 3 has windows in three of four layers, whose positions YaRN does not scale.

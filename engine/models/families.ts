@@ -19,7 +19,6 @@ export * from "./mamba2.ts";
 export * from "./minicpm.ts";
 export * from "./muse_glimmer.ts";
 export * from "./nemotron_h.ts";
-export * from "./olmo.ts";
 export * from "./phi3.ts";
 export * from "./qwen35.ts";
 export * from "./smollm3.ts";

@@ -31,10 +31,8 @@ export function poolingOf(type: number | undefined): Pooling {
   if (pooling !== undefined) return pooling;
   throw new M40Error(
     "unsupported",
-    `the model's embeddings are ${
-      OTHERS[type!] ?? "of a kind"
-    } (pooling_type ${type}), which m40 does not ` +
-      "compute. Wanted a model whose pooling is none, mean (1) or last (3).",
+    `the model's embeddings are ${OTHERS[type!] ?? "of a kind"} (pooling_type ${type}), which ` +
+      "m40 does not compute. Wanted a model whose pooling is none, mean (1) or last (3).",
     "model",
   );
 }

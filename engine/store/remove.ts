@@ -76,13 +76,13 @@ async function remove(path: string): Promise<number> {
 
 function notOurs(name: string, { origin, path, record, name: called }: StoredModel): M40Error {
   const what = quoteName(name);
-  const repository = record?.source.replace(/^hf\.co\//, "").replace(/:[^:]*$/, "");
+  const repository = record?.source.replace(/^hf\.co\//, "").replace(/:[^:]*$/, "")
+    .split("/").slice(0, 2).join("/");
   const message = {
     "built-in": `The model ${what} comes with the program, and cannot be removed.`,
     "ollama": `The model ${what} is in Ollama's cache: \`ollama rm ${called}\` removes it.`,
-    "hugging-face": `The model ${what} is in Hugging Face's cache: \`hf cache rm model/${
-      repository?.split("/").slice(0, 2).join("/")
-    }\` removes its repository from there.`,
+    "hugging-face": `The model ${what} is in Hugging Face's cache: ` +
+      `\`hf cache rm model/${repository}\` removes its repository from there.`,
     "path": `${path} is a path; only models of the models directory are removed, by their names. ` +
       "A file elsewhere is removed as any other file.",
     "store": `The model ${what} was removed meanwhile.`,

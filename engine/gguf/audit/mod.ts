@@ -57,10 +57,8 @@ function refusal(
   const neutral = [0, false, true].find((value) =>
     unless?.(value, other) && typeof value === typeof entry.value
   );
-  return `${key} is ${
-    shown(entry)
-  }: it changes ${what}, and m40 does not heed it in models of this architecture, ` +
-    "so that its results would be others. Take another file" +
+  return `${key} is ${shown(entry)}: it changes ${what}, and m40 does not heed it in models of ` +
+    "this architecture, so that its results would be others. Take another file" +
     (neutral === undefined ? "" : `, or have it ignored with --override ${key}=${neutral}`);
 }
 

@@ -25,10 +25,8 @@ export function deltaNet(layer: Layer, input: Buffer, options: DeltaNetOptions):
   const qkvWidth = 2 * groups * stateDim + width;
   if (layer.has("ssm_in.weight")) {
     throw model.parameters.invalid(
-      `${
-        layer.name("ssm_in")
-      } is in one piece, as in files from before attn_qkv and attn_gate were apart: ` +
-        "take a newer file, or convert the model again",
+      `${layer.name("ssm_in")} is in one piece, as in files from before attn_qkv and attn_gate ` +
+        "were apart: take a newer file, or convert the model again",
     );
   }
   const projected = model.scratch("state in", width + qkvWidth);

@@ -58,10 +58,9 @@ function checkLayers(gguf: Gguf, parameters: Hyperparameters): void {
   if (behind.size === 0) return;
   const key = parameters.key("block_count");
   throw parameters.invalid(
-    `${key} is ${counted}, but the file has ${behind.size} ${
-      behind.size === 1 ? "layer" : "layers"
-    } more (blk.${behind.values().next().value} and so on): it is cut or wrong; take another file, or say ` +
-      `what is right with --override ${key}=${counted + behind.size}`,
+    `${key} is ${counted}, but the file has ${behind.size} layer${behind.size === 1 ? "" : "s"} ` +
+      `more (blk.${behind.values().next().value} and so on): it is cut or wrong; take another file, ` +
+      `or say what is right with --override ${key}=${counted + behind.size}`,
   );
 }
 

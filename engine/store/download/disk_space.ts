@@ -25,13 +25,9 @@ export async function checkSpace(
   if (free - missing >= reserve * share) return;
   throw new DownloadError(
     "io",
-    `The disk of ${dirname(folder)} has ${gib(free)} free; wanted ${
-      gib(missing)
-    } for what is still to be ` +
-      `fetched and ${
-        gib(reserve)
-      } that stay free. Remove something (m40 rm), or set M40_MODELS to a ` +
-      "folder on another disk. What was fetched is kept.",
+    `The disk of ${dirname(folder)} has ${gib(free)} free; wanted ${gib(missing)} for what is ` +
+      `still to be fetched and ${gib(reserve)} that stay free. Remove something (m40 rm), or set ` +
+      "M40_MODELS to a folder on another disk. What was fetched is kept.",
   );
 }
 

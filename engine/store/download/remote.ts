@@ -99,20 +99,18 @@ export class Remote {
     if (url === null || !["http:", "https:"].includes(url.protocol)) {
       throw new DownloadError("io", `${here} redirects to nowhere that can be fetched by HTTP.`);
     }
+    const there = shownUrl(url);
     if (from.url.protocol === "https:" && url.protocol === "http:") {
       throw new DownloadError(
         "io",
-        `${here} redirects from https to ${
-          shownUrl(url)
-        }, which others could read and change; not followed.`,
+        `${here} redirects from https to ${there}, which others could read and change; not followed.`,
       );
     }
     if (!await mayLead(from.url.hostname, url.hostname)) {
       throw new DownloadError(
         "io",
-        `${here} redirects to ${
-          shownUrl(url)
-        }, on this machine or its network, which is none of a server's business elsewhere; not followed.`,
+        `${here} redirects to ${there}, on this machine or its network, which is none of a server's ` +
+          "business elsewhere; not followed.",
       );
     }
     // A redirect may name no user: the target of a redirect must neither learn of one, nor be given one.
@@ -157,9 +155,7 @@ export class Remote {
     if (status === 200 || status === 206 || status === 416) return response;
     await dismiss(response);
     this.#forget(place);
-    const said = `${shownUrl(place.url)} answers ${status}${
-      response.statusText && " "
-    }${response.statusText}`;
+    const said = `${shownUrl(place.url)} answers ${status} ${response.statusText}`.trimEnd();
     if (LATER.includes(status) || (status >= 500 && !NEVER.includes(status))) {
       throw new Fault(said, parseRetryAfter(headers.get("retry-after")));
     }
@@ -178,9 +174,8 @@ function firstPlace(file: RemoteFile): Place {
   if (url === null || !["http:", "https:"].includes(url.protocol)) {
     throw new DownloadError(
       "invalid_request",
-      `${
-        JSON.stringify(file.url.slice(0, 200))
-      } is no URL to fetch; wanted one that begins with https:// or http://.`,
+      `${JSON.stringify(file.url.slice(0, 200))} is no URL to fetch; wanted one that begins with ` +
+        "https:// or http://.",
     );
   }
   const headers: Record<string, string> = { ...file.headers };

@@ -83,16 +83,13 @@ function doesNotFit(
   const most = Math.max(0, card.memoryBytes - otherBytes);
   const advice = fitting.length > 0
     ? `Of the same source would fit: ${fitting.slice(0, 6).map(label).join(", ")}.`
-    : `A file of up to ${gib(most)} would fit; ${
-      others.length > 1 ? "none here is that small" : "take a smaller quantisation, or model"
-    }.`;
+    : `A file of up to ${gib(most)} would fit; ` +
+      (others.length > 1 ? "none here is that small." : "take a smaller quantisation, or model.");
   return new M40Error(
     "out_of_memory",
-    `${choice.source} does not fit on ${card.name}: its weights have ${
-      gib(gguf.fileBytes)
-    }, and with ` +
-      `them it needs some ${gib(otherBytes)}, of ${gib(card.memoryBytes)} in all. ${advice} ` +
-      "--force fetches it anyway.",
+    `${choice.source} does not fit on ${card.name}: its weights have ${gib(gguf.fileBytes)}, ` +
+      `and with them it needs some ${gib(otherBytes)}, of ${gib(card.memoryBytes)} in all. ` +
+      `${advice} --force fetches it anyway.`,
   );
 }
 

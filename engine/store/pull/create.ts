@@ -89,10 +89,8 @@ export async function createModel(
       if (!isCopy && !await areSame(files, from.files)) {
         throw new M40Error(
           "invalid_request",
-          `There is a model ${quoteName(name)} already, and it is another one than ${
-            quoteName(from.name)
-          }. Delete ` +
-            "it first, or choose another name.",
+          `There is a model ${quoteName(name)} already, and it is another one than ` +
+            `${quoteName(from.name)}. Delete it first, or choose another name.`,
           "model",
         );
       }

@@ -101,13 +101,13 @@ function parseAlias(text: string): Reference {
     return { ...reference, alias, name };
   }
   const similar = similarAliases(text);
+  const isName = WORD.test(text.split(":")[0]);
   throw new M40Error(
     "model_not_found",
     `There is no alias ${quoteName(text)}.` +
       (similar.length === 0 ? "" : ` Did you mean ${similar.slice(0, 16).join(", ")}?`) +
-      ` \`m40 pull --list\` shows all; Ollama's library is asked by ollama:${
-        WORD.test(text.split(":")[0]) ? text : "NAME"
-      }, Hugging Face by hf.co/OWNER/REPOSITORY.`,
+      " `m40 pull --list` shows all; Ollama's library is asked by " +
+      `ollama:${isName ? text : "NAME"}, Hugging Face by hf.co/OWNER/REPOSITORY.`,
   );
 }
 
