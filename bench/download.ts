@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { join } from "@std/path";
-import { download } from "../engine/store/download/mod.ts";
+import { download } from "../engine/store/download/download.ts";
 
 const BYTES = 4 * 2 ** 30;
 

@@ -1,6 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { mayLead, reachOf } from "./host_reach.ts";
-import { DownloadError } from "./download/mod.ts";
+import { DownloadError } from "./download/errors.ts";
 import { Folder } from "../../tests/fixtures/download_fixture.ts";
 import { FaultServer } from "../../tests/fixtures/fault_server.ts";
 import { TemporaryEnvironment } from "../../tests/fixtures/temporary.ts";

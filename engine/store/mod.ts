@@ -12,13 +12,10 @@ export { type Removed, removeModel } from "./remove.ts";
 export { listModels, type ModelOrigin, resolveModel, type StoredModel } from "./store.ts";
 export { hubModels } from "./caches/hugging_face.ts";
 export { ollamaModels } from "./caches/ollama.ts";
-export {
-  download,
-  DownloadError,
-  type DownloadProgress,
-  FileHash,
-  type RemoteFile,
-} from "./download/mod.ts";
+export { download } from "./download/download.ts";
+export { DownloadError } from "./download/errors.ts";
+export { FileHash } from "./download/file_hash.ts";
+export type { DownloadProgress, RemoteFile } from "./download/types.ts";
 export { foreignEntries, removeIfThere, withReason } from "./files.ts";
 export { localCompanion } from "./local_companion.ts";
 export { lockModel } from "./model_lock.ts";

@@ -1,5 +1,5 @@
 import type { MetadataEntry } from "../metadata.ts";
-import type { FileEdit } from "./file_edit.ts";
+import { count, type FileEdit, float, text } from "./file_edit.ts";
 
 /**
  * What differs in the files of a family of models as Ollama's library has them from llama.cpp's names. Facts:
@@ -23,10 +23,6 @@ export interface Family {
   /** What else there is to do, at the end. */
   readonly also?: (file: FileEdit) => void;
 }
-
-const float = (value: number): MetadataEntry => ({ type: "float32", value: Math.fround(value) });
-const count = (value: number): MetadataEntry => ({ type: "uint32", value });
-const text = (value: string): MetadataEntry => ({ type: "string", value });
 
 /** Positions of pictures that have sections; those of text are all the same, so that nothing is computed with them. */
 const SECTIONS = { "%s.rope.mrope_section": "%s.rope.dimension_sections" };
@@ -86,7 +82,7 @@ export const FAMILIES: readonly Family[] = [
       // Its tokens are merged by rank; the scores of such files are but their numbers.
       const merged = file.value("tokenizer.ggml.model") === "llama" &&
         file.has("tokenizer.ggml.merges");
-      if (merged) file.setText("tokenizer.ggml.model", "gemma4");
+      if (merged) file.set("tokenizer.ggml.model", text("gemma4"));
     },
   },
   {
@@ -118,7 +114,7 @@ export const FAMILIES: readonly Family[] = [
       const width = file.size("blk.0.ffn_gate.weight", 1);
       // A list has one a layer, and is right.
       const isOne = typeof file.value("%s.feed_forward_length") !== "object";
-      if (width !== undefined && isOne) file.setCount("%s.feed_forward_length", width);
+      if (width !== undefined && isOne) file.set("%s.feed_forward_length", count(width));
     },
   })),
   { architecture: "olmo3", becomes: "olmo2" },
@@ -129,7 +125,7 @@ export const FAMILIES: readonly Family[] = [
       "%s.rope.scaling_beta": "%s.attention.temperature_scale",
     },
     also(file) {
-      if (lacksPreTokenizer(file)) file.setText("tokenizer.ggml.pre", "tekken");
+      if (lacksPreTokenizer(file)) file.set("tokenizer.ggml.pre", text("tekken"));
     },
   },
   {
@@ -142,14 +138,14 @@ export const FAMILIES: readonly Family[] = [
       const rotated = file.number("%s.rope.dimension_count");
       const head = file.number("%s.attention.key_length");
       if (head !== undefined) {
-        file.setCount("%s.attention.key_length_mla", head);
-        file.setCount("%s.attention.value_length_mla", head);
+        file.set("%s.attention.key_length_mla", count(head));
+        file.set("%s.attention.value_length_mla", count(head));
       }
       if (latent !== undefined && rotated !== undefined) {
-        file.setCount("%s.attention.key_length", latent + rotated);
-        file.setCount("%s.attention.value_length", latent);
+        file.set("%s.attention.key_length", count(latent + rotated));
+        file.set("%s.attention.value_length", count(latent));
       }
-      file.setCount("%s.attention.head_count_kv", 1);
+      file.set("%s.attention.head_count_kv", count(1));
     },
   },
   { architecture: "qwen25vl", becomes: "qwen2vl", keys: SECTIONS },

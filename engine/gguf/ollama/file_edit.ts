@@ -2,6 +2,14 @@ import type { Gguf, GgufTensor } from "../header.ts";
 import { Metadata, type MetadataEntry, NestedArray } from "../metadata.ts";
 import { StringArray } from "../string_array.ts";
 
+/** Values of metadata. */
+export const float = (value: number): MetadataEntry => ({
+  type: "float32",
+  value: Math.fround(value),
+});
+export const count = (value: number): MetadataEntry => ({ type: "uint32", value });
+export const text = (value: string): MetadataEntry => ({ type: "string", value });
+
 /** A file's header while it is translated: what stays as it is costs nothing. */
 export class FileEdit {
   private readonly entries: Map<string, MetadataEntry>;
@@ -74,16 +82,9 @@ export class FileEdit {
   }
 
   set(key: string, entry: MetadataEntry): void {
+    if (this.value(key) === entry.value) return;
     this.changed = true;
     this.entries.set(this.full(key), entry);
-  }
-
-  setText(key: string, value: string): void {
-    if (this.value(key) !== value) this.set(key, { type: "string", value });
-  }
-
-  setCount(key: string, value: number): void {
-    if (this.value(key) !== value) this.set(key, { type: "uint32", value });
   }
 
   delete(key: string): void {
@@ -103,7 +104,7 @@ export class FileEdit {
     const old = this.architecture;
     const prefix = `${old}.`;
     const own = [...this.entries.keys()].filter((key) => key.startsWith(prefix));
-    this.setText("general.architecture", name);
+    this.set("general.architecture", text(name));
     for (const key of own) this.rename(key, `${name}.${key.slice(prefix.length)}`);
   }
 

@@ -6,7 +6,7 @@
  */
 import type { Gguf } from "../header.ts";
 import { FAMILIES, type Family, isByteLevel } from "./families.ts";
-import { FileEdit } from "./file_edit.ts";
+import { FileEdit, text } from "./file_edit.ts";
 
 /** Keys that converters of several families wrote under other names. */
 const COMMON_KEYS = {
@@ -46,7 +46,7 @@ function translate(file: FileEdit, family: Family): void {
     if (!file.has(key)) file.set(key, entry);
   }
   if (preTokenizer !== undefined && isByteLevel(file)) {
-    file.setText("tokenizer.ggml.pre", preTokenizer);
+    file.set("tokenizer.ggml.pre", text(preTokenizer));
   }
   for (const [part, replacement] of tensors) file.renameTensors(part, replacement);
   also?.(file);

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import { M40Error } from "../../errors.ts";
-import { download } from "./mod.ts";
+import { download } from "./download.ts";
 import { QUICK, sha256, someBytes } from "../../../tests/fixtures/download_fixture.ts";
 import { FaultServer, served } from "../../../tests/fixtures/fault_server.ts";
 

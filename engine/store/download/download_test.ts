@@ -7,7 +7,8 @@ import {
   assertRejects,
 } from "@std/assert";
 import { M40Error } from "../../errors.ts";
-import { DownloadError, type DownloadOptions } from "./mod.ts";
+import { DownloadError } from "./errors.ts";
+import type { DownloadOptions } from "./types.ts";
 import { Folder, sha256, someBytes } from "../../../tests/fixtures/download_fixture.ts";
 import {
   FaultServer,

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertGreater, assertMatch, assertRejects } from "@std/assert";
 import { fromFileUrl } from "@std/path";
 import { M40Error } from "../../errors.ts";
-import { DownloadError } from "./mod.ts";
+import { DownloadError } from "./errors.ts";
 import { Folder, sha256, someBytes } from "../../../tests/fixtures/download_fixture.ts";
 import { FaultServer, type Received, served } from "../../../tests/fixtures/fault_server.ts";
 import { TemporaryEnvironment } from "../../../tests/fixtures/temporary.ts";

@@ -8,7 +8,8 @@ import {
 } from "@std/assert";
 import { join } from "@std/path";
 import { M40Error } from "../../errors.ts";
-import { DownloadError, type DownloadOptions } from "./mod.ts";
+import { DownloadError } from "./errors.ts";
+import type { DownloadOptions } from "./types.ts";
 import { FileLock } from "./lock.ts";
 import { Folder, sha256, someBytes } from "../../../tests/fixtures/download_fixture.ts";
 import { FaultServer, served, type ServedFile } from "../../../tests/fixtures/fault_server.ts";

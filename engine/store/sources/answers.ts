@@ -6,7 +6,8 @@
 import { delay } from "@std/async/delay";
 import type { z } from "zod";
 import { M40Error } from "../../errors.ts";
-import { createClient, networkReason } from "../download/mod.ts";
+import { createClient } from "../download/http_client.ts";
+import { networkReason } from "../download/remote.ts";
 import { checkRedirect } from "./redirects.ts";
 
 /** What is asked for. */

@@ -5,7 +5,8 @@
  */
 import { basename } from "@std/path";
 import type { Companion } from "../../gguf/mod.ts";
-import { DownloadError, type RemoteFile } from "../download/mod.ts";
+import { DownloadError } from "../download/errors.ts";
+import type { RemoteFile } from "../download/types.ts";
 import { splitFileName } from "../names.ts";
 import { canonical, countByQuantisation, type Variant } from "./quantisations.ts";
 import { remoteCompanion } from "./remote_head.ts";

@@ -1,5 +1,6 @@
 import { type Companion, PEEK_BYTES, peekCompanion, type RemoteHead } from "../../gguf/mod.ts";
-import { DownloadError, type RemoteFile } from "../download/mod.ts";
+import { DownloadError } from "../download/errors.ts";
+import type { RemoteFile } from "../download/types.ts";
 import { ask } from "./answers.ts";
 
 /** Pieces that a header is asked for in, in bytes. */

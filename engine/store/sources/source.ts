@@ -1,5 +1,5 @@
 import type { M40Error } from "../../errors.ts";
-import type { RemoteFile } from "../download/mod.ts";
+import type { RemoteFile } from "../download/types.ts";
 import type { ModelRecord } from "../record.ts";
 import type { Variant } from "./quantisations.ts";
 
