@@ -45,10 +45,8 @@ class IdleDevice {
   writing = 0;
   steps = 0;
   readonly copyKvBlocks = () => Promise.resolve();
-  readonly saveKvBlocks = () => Promise.resolve();
-  readonly restoreKvBlocks = () => Promise.resolve();
-  readonly saveSlots = () => Promise.resolve();
-  readonly restoreSlots = () => Promise.resolve();
+  readonly save = () => Promise.resolve();
+  readonly restore = () => Promise.resolve();
 
   constructor(kvBlocks: number, groups: number) {
     const limits = {

@@ -277,35 +277,31 @@ export class Cache {
     );
   }
 
-  /** Copies KV blocks to host memory, bit for bit, in the order given; both must stay as they are until it is done. */
-  saveKvBlocks(kvBlocks: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): Promise<void> {
-    return this.copyHost("m40_cache_save_kv_blocks", kvBlocks, memory);
-  }
-
-  /** Copies KV blocks back from host memory; as {@link saveKvBlocks}. */
-  restoreKvBlocks(
-    kvBlocks: Uint32Array<ArrayBuffer>,
+  /**
+   * Copies KV blocks, or slots of states, to host memory, bit for bit, in the order given; both must stay as they are
+   * until it is done.
+   */
+  save(
+    kept: "kvBlocks" | "slots",
+    which: Uint32Array<ArrayBuffer>,
     memory: Uint8Array<ArrayBuffer>,
   ): Promise<void> {
-    return this.copyHost("m40_cache_restore_kv_blocks", kvBlocks, memory);
+    const name = kept === "slots" ? "m40_cache_save_slots" : "m40_cache_save_kv_blocks";
+    return this.copyHost(name, which, memory);
   }
 
-  /** Copies slots of states to host memory; as {@link saveKvBlocks}. */
-  saveSlots(slots: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): Promise<void> {
-    return this.copyHost("m40_cache_save_slots", slots, memory);
-  }
-
-  /** Copies slots of states back from host memory; as {@link saveKvBlocks}. */
-  restoreSlots(slots: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): Promise<void> {
-    return this.copyHost("m40_cache_restore_slots", slots, memory);
+  /** Copies them back from host memory; as {@link save}. */
+  restore(
+    kept: "kvBlocks" | "slots",
+    which: Uint32Array<ArrayBuffer>,
+    memory: Uint8Array<ArrayBuffer>,
+  ): Promise<void> {
+    const name = kept === "slots" ? "m40_cache_restore_slots" : "m40_cache_restore_kv_blocks";
+    return this.copyHost(name, which, memory);
   }
 
   private async copyHost(
-    name:
-      | "m40_cache_save_kv_blocks"
-      | "m40_cache_restore_kv_blocks"
-      | "m40_cache_save_slots"
-      | "m40_cache_restore_slots",
+    name: `m40_cache_${"save" | "restore"}_${"kv_blocks" | "slots"}`,
     which: Uint32Array<ArrayBuffer>,
     memory: Uint8Array<ArrayBuffer>,
   ): Promise<void> {

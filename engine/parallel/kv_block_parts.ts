@@ -3,9 +3,6 @@ import { M40Error } from "../errors.ts";
 export type Indices = Uint32Array<ArrayBuffer>;
 export type Bytes = Uint8Array<ArrayBuffer>;
 
-/** How a cache moves what it keeps: see {@link Cache}. */
-export type Move = "saveKvBlocks" | "restoreKvBlocks" | "saveSlots" | "restoreSlots";
-
 /** Where the parts of KV blocks, or of slots, that several cards have of each lie in host memory: one after the other, KV block by KV block. */
 export class KvBlockParts {
   private readonly starts: readonly number[];

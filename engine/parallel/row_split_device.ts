@@ -1,8 +1,8 @@
 import type { Cache, DeviceRun, StepResult, StepSequence } from "../device/mod.ts";
-import type { SchedulerDevice } from "../scheduler/mod.ts";
+import type { Kept, SchedulerDevice } from "../scheduler/mod.ts";
 import type { ExchangeMemory } from "./exchange_memory.ts";
 import { Lockstep, type LockstepCard } from "./lockstep.ts";
-import { type Bytes, type Indices, KvBlockParts, type Move } from "./kv_block_parts.ts";
+import { type Bytes, type Indices, KvBlockParts } from "./kv_block_parts.ts";
 import type { ProfiledDevice } from "./scheduled_device.ts";
 
 type RunArguments = Parameters<NonNullable<SchedulerDevice["run"]>>;
@@ -21,8 +21,7 @@ export interface RowCard extends LockstepCard {
  */
 export class RowSplitDevice implements ProfiledDevice {
   private readonly together: Lockstep<RowCard>;
-  private readonly kvBlockParts: KvBlockParts;
-  private readonly slotParts: KvBlockParts;
+  private readonly parts: Readonly<Record<Kept, KvBlockParts>>;
   /** Where the cards' programs have runs: see {@link DeviceProgram.run}. */
   readonly run?: SchedulerDevice["run"];
 
@@ -36,8 +35,10 @@ export class RowSplitDevice implements ProfiledDevice {
     memory: ExchangeMemory,
   ) {
     this.together = new Lockstep(cards, memory);
-    this.kvBlockParts = new KvBlockParts(cards.map(({ kvBlockBytes }) => kvBlockBytes));
-    this.slotParts = new KvBlockParts(cards.map(({ slotBytes }) => slotBytes));
+    this.parts = {
+      kvBlocks: new KvBlockParts(cards.map(({ kvBlockBytes }) => kvBlockBytes)),
+      slots: new KvBlockParts(cards.map(({ slotBytes }) => slotBytes)),
+    };
     if (cards.every(({ program }) => program.hasRuns)) {
       this.run = (...asked) => this.runTogether(...asked);
     }
@@ -91,35 +92,28 @@ export class RowSplitDevice implements ProfiledDevice {
     return this.together.onAll(({ cache }) => cache.copyKvBlocks(from, to));
   }
 
-  saveKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
-    return this.move("saveKvBlocks", this.kvBlockParts, kvBlocks, memory);
+  save(kept: Kept, which: Indices, memory: Bytes): Promise<void> {
+    return this.move("save", kept, which, memory);
   }
 
-  restoreKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
-    return this.move("restoreKvBlocks", this.kvBlockParts, kvBlocks, memory);
-  }
-
-  saveSlots(slots: Indices, memory: Bytes): Promise<void> {
-    return this.move("saveSlots", this.slotParts, slots, memory);
-  }
-
-  restoreSlots(slots: Indices, memory: Bytes): Promise<void> {
-    return this.move("restoreSlots", this.slotParts, slots, memory);
+  restore(kept: Kept, which: Indices, memory: Bytes): Promise<void> {
+    return this.move("restore", kept, which, memory);
   }
 
   /** Moves each KV block or slot between each card and its part of the host's memory. */
   private async move(
-    move: Move,
-    parts: KvBlockParts,
+    move: "save" | "restore",
+    kept: Kept,
     which: Indices,
     memory: Bytes,
   ): Promise<void> {
+    const parts = this.parts[kept];
     parts.check(which.length, memory);
     await this.together.onAll(async (card) => {
       const number = this.cards.indexOf(card);
       const copies = Array.from(
         which,
-        (one, i) => card.cache[move](Uint32Array.of(one), parts.of(number, i, memory)),
+        (one, i) => card.cache[move](kept, Uint32Array.of(one), parts.of(number, i, memory)),
       );
       // Memory is free again when all have been made, whether or not one fails.
       await Promise.allSettled(copies);

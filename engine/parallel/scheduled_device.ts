@@ -1,5 +1,5 @@
 import type { Cache, DeviceProgram, StepResult, StepSequence } from "../device/mod.ts";
-import type { Lane, SchedulerDevice, StepPlace } from "../scheduler/mod.ts";
+import type { Kept, Lane, SchedulerDevice, StepPlace } from "../scheduler/mod.ts";
 import type { Bytes, Indices } from "./kv_block_parts.ts";
 import type { StepRows } from "./step_rows.ts";
 
@@ -55,20 +55,12 @@ export class ScheduledDevice implements ProfiledDevice {
     if (this.hasKvBlocks) await this.cache.copyKvBlocks(from, to);
   }
 
-  async saveKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
-    if (this.hasKvBlocks) await this.cache.saveKvBlocks(kvBlocks, memory);
+  async save(kept: Kept, which: Indices, memory: Bytes): Promise<void> {
+    if (kept === "slots" || this.hasKvBlocks) await this.cache.save(kept, which, memory);
   }
 
-  async restoreKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
-    if (this.hasKvBlocks) await this.cache.restoreKvBlocks(kvBlocks, memory);
-  }
-
-  saveSlots(slots: Indices, memory: Bytes): Promise<void> {
-    return this.cache.saveSlots(slots, memory);
-  }
-
-  restoreSlots(slots: Indices, memory: Bytes): Promise<void> {
-    return this.cache.restoreSlots(slots, memory);
+  async restore(kept: Kept, which: Indices, memory: Bytes): Promise<void> {
+    if (kept === "slots" || this.hasKvBlocks) await this.cache.restore(kept, which, memory);
   }
 
   private programOf(sequences: readonly StepSequence[], lane?: Lane): DeviceProgram {

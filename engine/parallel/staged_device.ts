@@ -1,7 +1,8 @@
 import type { Cache, DeviceProgram, PartRows, StepResult, StepSequence } from "../device/mod.ts";
 import type { ProgramPart } from "../program/mod.ts";
+import type { Kept } from "../scheduler/mod.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
-import { type Bytes, type Indices, KvBlockParts, type Move } from "./kv_block_parts.ts";
+import { type Bytes, type Indices, KvBlockParts } from "./kv_block_parts.ts";
 import type { ProfiledDevice } from "./scheduled_device.ts";
 
 /** A card with a part of a program, and with what that keeps of sequences. */
@@ -18,8 +19,8 @@ export interface Stage {
   readonly slotBytes: number;
 }
 
-/** Which of what a stage keeps is moved: KV blocks or slots. */
-type Kept = "kvBlockBytes" | "slotBytes";
+/** Bytes of what a stage keeps; 0 where it keeps none. */
+const BYTES_OF = { kvBlocks: "kvBlockBytes", slots: "slotBytes" } as const;
 
 /**
  * A device of several cards, each with some layers of the model. A step goes through one after the other; rows of
@@ -58,34 +59,31 @@ export class StagedDevice implements ProfiledDevice {
   }
 
   copyKvBlocks(from: Indices, to: Indices): Promise<void> {
-    return this.onAll("kvBlockBytes", ({ cache }) => [cache.copyKvBlocks(from, to)]);
+    return this.onAll("kvBlocks", ({ cache }) => [cache.copyKvBlocks(from, to)]);
   }
 
-  saveKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
-    return this.move("saveKvBlocks", "kvBlockBytes", kvBlocks, memory);
+  save(kept: Kept, which: Indices, memory: Bytes): Promise<void> {
+    return this.move("save", kept, which, memory);
   }
 
-  restoreKvBlocks(kvBlocks: Indices, memory: Bytes): Promise<void> {
-    return this.move("restoreKvBlocks", "kvBlockBytes", kvBlocks, memory);
-  }
-
-  saveSlots(slots: Indices, memory: Bytes): Promise<void> {
-    return this.move("saveSlots", "slotBytes", slots, memory);
-  }
-
-  restoreSlots(slots: Indices, memory: Bytes): Promise<void> {
-    return this.move("restoreSlots", "slotBytes", slots, memory);
+  restore(kept: Kept, which: Indices, memory: Bytes): Promise<void> {
+    return this.move("restore", kept, which, memory);
   }
 
   /** Moves each KV block or slot between each stage and its part of the host's memory. */
-  private async move(move: Move, kept: Kept, which: Indices, memory: Bytes): Promise<void> {
-    const parts = new KvBlockParts(this.stages.map((stage) => stage[kept]));
+  private async move(
+    move: "save" | "restore",
+    kept: Kept,
+    which: Indices,
+    memory: Bytes,
+  ): Promise<void> {
+    const parts = new KvBlockParts(this.stages.map((stage) => stage[BYTES_OF[kept]]));
     parts.check(which.length, memory);
     await this.onAll(kept, (stage) => {
       const card = this.stages.indexOf(stage);
       return Array.from(
         which,
-        (one, i) => stage.cache[move](Uint32Array.of(one), parts.of(card, i, memory)),
+        (one, i) => stage.cache[move](kept, Uint32Array.of(one), parts.of(card, i, memory)),
       );
     });
   }
@@ -96,7 +94,7 @@ export class StagedDevice implements ProfiledDevice {
    */
   private async onAll(kept: Kept, work: (stage: Stage) => Promise<void>[]): Promise<void> {
     this.checkAlive();
-    const asked = this.stages.filter((stage) => stage[kept] > 0).flatMap((stage) =>
+    const asked = this.stages.filter((stage) => stage[BYTES_OF[kept]] > 0).flatMap((stage) =>
       work(stage).map((one) =>
         one.catch((error) => {
           throw this.failure(stage, error);

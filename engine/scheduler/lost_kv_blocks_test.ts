@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import { M40Error } from "../errors.ts";
 import { KvBlockManager } from "./kv_blocks/kv_block_manager.ts";
 import { HostKvBlocks } from "./kv_blocks/host_kv_blocks.ts";
-import { KvBlockMoves } from "./kv_blocks/kv_block_moves.ts";
+import { type Kept, KvBlockMoves } from "./kv_blocks/kv_block_moves.ts";
 import { noCounts } from "./report.ts";
 import { Roster } from "./sequences/roster.ts";
 import type { Sequence } from "./sequences/sequence.ts";
@@ -11,16 +11,17 @@ import { sequence } from "../../tests/fixtures/timed_device.ts";
 const KV_BLOCK_TOKENS = 4;
 const KV_BLOCKS = 8;
 
+const NAMES = { kvBlocks: "", slots: "slot " };
+
 /** Moves KV blocks, or fails on command. */
 class Mover {
   failing = new Set<string>();
   readonly done: string[] = [];
   readonly copyKvBlocks = (from: Uint32Array, to: Uint32Array) =>
     this.move(`copy ${from} to ${to}`);
-  readonly saveKvBlocks = (kvBlocks: Uint32Array) => this.move(`save ${kvBlocks}`);
-  readonly restoreKvBlocks = (kvBlocks: Uint32Array) => this.move(`restore ${kvBlocks}`);
-  readonly saveSlots = (slots: Uint32Array) => this.move(`save slot ${slots}`);
-  readonly restoreSlots = (slots: Uint32Array) => this.move(`restore slot ${slots}`);
+  readonly save = (kept: Kept, which: Uint32Array) => this.move(`save ${NAMES[kept]}${which}`);
+  readonly restore = (kept: Kept, which: Uint32Array) =>
+    this.move(`restore ${NAMES[kept]}${which}`);
 
   private move(what: string): Promise<void> {
     const [kind] = what.split(" ");

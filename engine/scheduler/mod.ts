@@ -7,6 +7,7 @@ export { DiskKvBlocks, type DiskKvBlocksStatus } from "./disk/disk_kv_blocks.ts"
 export { HostKvBlocks } from "./kv_blocks/host_kv_blocks.ts";
 export { OwnKvBlocks, OwnSlot } from "./kv_blocks/own_kv_blocks.ts";
 export { type KvBlockGroup, KvBlockLayout, kvBlocksIn } from "./kv_blocks/kv_block_layout.ts";
+export type { Kept } from "./kv_blocks/kv_block_moves.ts";
 export { KvBlockManager, type Match } from "./kv_blocks/kv_block_manager.ts";
 export { SlotManager } from "./kv_blocks/slot_manager.ts";
 export { noCounts, type SchedulerCounts, type SchedulerStatus, type StepReport } from "./report.ts";

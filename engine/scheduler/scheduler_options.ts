@@ -2,7 +2,7 @@ import type { DeviceRun, RunLimits, StepResult, StepSequence, TakeRunStep } from
 import type { M40Error } from "../errors.ts";
 import type { DiskKvBlocks } from "./disk/disk_kv_blocks.ts";
 import type { HostKvBlocks } from "./kv_blocks/host_kv_blocks.ts";
-import type { KvBlockMover, SlotMover } from "./kv_blocks/kv_block_moves.ts";
+import type { KvBlockMover } from "./kv_blocks/kv_block_moves.ts";
 import type { StepReport } from "./report.ts";
 import type { RowTimes } from "./steps/row_times.ts";
 import type { Sequence } from "./sequences/sequence.ts";
@@ -40,7 +40,7 @@ export interface LaneOptions {
  * what is asked for later finds all that was written to KV blocks and slots before it. Where it has two lanes, only what
  * was answered before it was asked is certain to be found.
  */
-export interface SchedulerDevice extends KvBlockMover, SlotMover {
+export interface SchedulerDevice extends KvBlockMover {
   /** @param place The lane of a device with two: each computes one step at a time. */
   step(sequences: readonly StepSequence[], place?: StepPlace): Promise<StepResult>;
   /** Where it can go from step to step by itself, in the lane "decode" where it has two: see `DeviceProgram.run`. */

@@ -50,10 +50,10 @@ export async function measureCopies(
       const once = { repeatable: false };
       toDevice = await copySpeed(
         memory.length,
-        () => cache.restoreKvBlocks(kvBlocks, memory),
+        () => cache.restore("kvBlocks", kvBlocks, memory),
         once,
       );
-      toHost = await copySpeed(memory.length, () => cache.saveKvBlocks(kvBlocks, memory), once);
+      toHost = await copySpeed(memory.length, () => cache.save("kvBlocks", kvBlocks, memory), once);
     } finally {
       busy = false;
       await watching;

@@ -219,8 +219,8 @@ Deno.test("where the first step of a prompt fails, the other answers to it go on
   });
 });
 
-for (const operation of ["saveKvBlocks", "restoreKvBlocks"] as const) {
-  Deno.test(`where ${operation} fails, preempted sequences are recomputed and get the same tokens`, async () => {
+for (const operation of ["save", "restore"] as const) {
+  Deno.test(`where KV blocks cannot be moved to host memory or back (${operation}), preempted sequences are recomputed and get the same tokens`, async () => {
     const expected = await alone(CROWD);
     await withEngine({ ...CROWDED, hostCacheBytes: 2 ** 20 }, async (engine) => {
       const { cache } = cardOf(engine);
@@ -266,7 +266,7 @@ Deno.test("the log-probabilities of a preempted and recomputed sequence have the
 });
 
 Deno.test("when the device is lost all requests are notified, those in the middle of a copy too", async () => {
-  for (const operation of ["step", "saveKvBlocks", "restoreKvBlocks"] as const) {
+  for (const operation of ["step", "save", "restore"] as const) {
     await withEngine({ ...CROWDED, hostCacheBytes: 2 ** 20 }, async (engine) => {
       const { program, cache } = cardOf(engine);
       const lose = () => Promise.reject(new M40Error("device", "the device is lost"));

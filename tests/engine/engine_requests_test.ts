@@ -202,7 +202,7 @@ Deno.test("one call at a time uses the device, and what needs it waits its turn"
         }
       };
     program.step = watch("step", program.step.bind(program));
-    for (const name of ["copyKvBlocks", "saveKvBlocks", "restoreKvBlocks"] as const) {
+    for (const name of ["copyKvBlocks", "save", "restore"] as const) {
       cache[name] = watch(name, cache[name].bind(cache) as () => Promise<void>);
     }
     const crowd = [0, 1, 2].flatMap((i) => [asking(promptOf(30 + 5 * i, i), 60)]);
@@ -233,7 +233,7 @@ Deno.test("one call at a time uses the device, and what needs it waits its turn"
       assert(tokens.length > 0);
     }
     await Promise.all([own, ...evaluations]);
-    for (const name of ["step", "copyKvBlocks", "saveKvBlocks", "restoreKvBlocks"]) {
+    for (const name of ["step", "copyKvBlocks", "save", "restore"]) {
       assert(calls[name] > 0, `no ${name}`);
     }
     await engine.idle();

@@ -69,16 +69,16 @@ for (const name of ["gemma3", "granitehybrid"]) {
           // All asked for while the step is under way: each card does them in this order.
           const other = follower(model, 0);
           const moved = [
-            device.saveKvBlocks(held, memory),
-            ...(plan.slots > 0 ? [device.saveSlots(Uint32Array.of(0), state)] : []),
+            device.save("kvBlocks", held, memory),
+            ...(plan.slots > 0 ? [device.save("slots", Uint32Array.of(0), state)] : []),
             device.step([other.next(tokensOf(1, 0, 40), false)]),
           ];
           await Promise.all(moved);
           one.kvBlocks = follower(model, 1).kvBlocks;
           one.slot = 1;
           await Promise.all([
-            device.restoreKvBlocks(Uint32Array.from(one.kvBlocks.flat()), memory),
-            ...(plan.slots > 0 ? [device.restoreSlots(Uint32Array.of(1), state)] : []),
+            device.restore("kvBlocks", Uint32Array.from(one.kvBlocks.flat()), memory),
+            ...(plan.slots > 0 ? [device.restore("slots", Uint32Array.of(1), state)] : []),
           ]);
         }
         await begun;
@@ -167,7 +167,7 @@ for (const killed of [0, 1]) {
 Deno.test("host memory of another size than that of the parts is refused", async () => {
   await withStages("llama", 2, {}, async ({ device, kvBlockBytes }) => {
     await assertRejects(
-      () => device.saveKvBlocks(Uint32Array.of(0, 1), new Uint8Array(kvBlockBytes)),
+      () => device.save("kvBlocks", Uint32Array.of(0, 1), new Uint8Array(kvBlockBytes)),
       M40Error,
       `${kvBlockBytes} bytes of host memory for 2 of ${kvBlockBytes}`,
     );

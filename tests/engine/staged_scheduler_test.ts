@@ -23,13 +23,11 @@ async function answers(
     const counted = {
       step: device.step.bind(device),
       copyKvBlocks: device.copyKvBlocks.bind(device),
-      saveKvBlocks: (which: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>) => {
+      save: (...moved: Parameters<typeof device.save>) => {
         saves++;
-        return device.saveKvBlocks(which, memory);
+        return device.save(...moved);
       },
-      restoreKvBlocks: device.restoreKvBlocks.bind(device),
-      saveSlots: device.saveSlots.bind(device),
-      restoreSlots: device.restoreSlots.bind(device),
+      restore: device.restore.bind(device),
     };
     const manager = new KvBlockManager(plan.kvBlocks, plan.kvBlockTokens, plan.groups);
     const scheduler = new Scheduler(counted, manager, {

@@ -248,11 +248,11 @@ Deno.test("cache KV blocks: copied, saved and restored KV blocks hold the same b
     };
     await cache.copyKvBlocks(Uint32Array.of(2, 5), Uint32Array.of(7, 0));
     const saved = new Uint8Array(2 * kvBlockBytes);
-    await cache.saveKvBlocks(Uint32Array.of(5, 2), saved);
+    await cache.save("kvBlocks", Uint32Array.of(5, 2), saved);
     const wanted = await last([2, 5]);
     assertEquals(await last([7, 0]), wanted);
     assertNotEquals(await last([3, 4]), wanted);
-    await cache.restoreKvBlocks(Uint32Array.of(4, 3), saved);
+    await cache.restore("kvBlocks", Uint32Array.of(4, 3), saved);
     assertEquals(await last([3, 4]), wanted);
 
     // Asked for together, they are done one after the other, and one that fails stops none.
@@ -261,8 +261,8 @@ Deno.test("cache KV blocks: copied, saved and restored KV blocks hold the same b
     const failing = cache.copyKvBlocks(Uint32Array.of(8), Uint32Array.of(0));
     const asked = [
       cache.copyKvBlocks(Uint32Array.of(2, 5), Uint32Array.of(1, 6)),
-      cache.saveKvBlocks(Uint32Array.of(6, 1), moved),
-      cache.restoreKvBlocks(Uint32Array.of(4, 3), moved.subarray()),
+      cache.save("kvBlocks", Uint32Array.of(6, 1), moved),
+      cache.restore("kvBlocks", Uint32Array.of(4, 3), moved.subarray()),
     ];
     const stepped = program.step([{ tokens: [0], position: 7, kvBlocks: [[3, 4]], outputs: [] }]);
     await assertRejects(

@@ -71,7 +71,7 @@ async function follow(
   }
   assertEquals(logits.length, DECODED);
   const saved = new Uint8Array(KV_BLOCKS * kvBlockBytes);
-  await cache.saveKvBlocks(Uint32Array.from(part(0, place, 0, 1).kvBlocks[0]), saved);
+  await cache.save("kvBlocks", Uint32Array.from(part(0, place, 0, 1).kvBlocks[0]), saved);
   return { logits, saved };
 }
 

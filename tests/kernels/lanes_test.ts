@@ -69,7 +69,7 @@ if (BACKEND === "cpu") {
         share,
       );
       const states = device.context.hostMemory(3 * slotBytes);
-      await cache.saveSlots(Uint32Array.of(0, 1, 2), states);
+      await cache.save("slots", Uint32Array.of(0, 1, 2), states);
       return { logits: outputs.map(({ values }) => [...values!]), states: states.slice() };
     };
     const all = await computed(1);

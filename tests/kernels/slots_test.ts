@@ -313,7 +313,9 @@ Deno.test("slots that a cache does not have, and memory of another size, are ref
     const cache = device.cache({ n_layers: 0, states: STATES, slots: 3 });
     const { slotBytes } = device.context.cacheBytes(cache.desc);
     const memory = new Uint8Array(2 * slotBytes);
-    for (const copy of [cache.saveSlots.bind(cache), cache.restoreSlots.bind(cache)]) {
+    for (const move of ["save", "restore"] as const) {
+      const copy = (slots: Uint32Array<ArrayBuffer>, bytes: Uint8Array<ArrayBuffer>) =>
+        cache[move]("slots", slots, bytes);
       const refused = (slots: number[], bytes: Uint8Array<ArrayBuffer>, message: string) =>
         assertRejects(() => copy(Uint32Array.from(slots), bytes), M40Error, message);
       await refused([2, 3], memory, "slots[1] is slot 3: the cache has 3 slots");
@@ -324,7 +326,7 @@ Deno.test("slots that a cache does not have, and memory of another size, are ref
     }
     const kvBlocks = device.cache({});
     await assertRejects(
-      () => kvBlocks.saveSlots(Uint32Array.of(0), memory),
+      () => kvBlocks.save("slots", Uint32Array.of(0), memory),
       M40Error,
       "slots[0] is slot 0: the cache has 0 slots",
     );

@@ -203,12 +203,12 @@ for (const of of EACH) {
         { sequence: b, from: NONE, to: 7, first: 0, count: 5 },
       );
       const memory = device.context.hostMemory(2 * slotBytes);
-      await cache.saveSlots(Uint32Array.of(6, 7), memory);
+      await cache.save("slots", Uint32Array.of(6, 7), memory);
       // Others' states come and go.
       await recurrence.run(a, [10], { slots: [6, 7, 1, 0] });
-      await cache.restoreSlots(Uint32Array.of(1, 0), memory);
+      await cache.restore("slots", Uint32Array.of(1, 0), memory);
       const again = device.context.hostMemory(2 * slotBytes);
-      await cache.saveSlots(Uint32Array.of(1, 0), again);
+      await cache.save("slots", Uint32Array.of(1, 0), again);
       assertEquals(again, memory);
       const [rest, other] = await recurrence.step(
         { sequence: a, from: 1, to: 1, first: 20, count: 50 },

@@ -112,12 +112,12 @@ Deno.test("pages that are on their way when the process is killed fail, and host
   const { kvBlockBytes: pageBytes } = context.cacheBytes(cache.desc);
   const memory = context.hostMemory(2 * pageBytes);
   memory.fill(7);
-  await cache.restoreKvBlocks(Uint32Array.of(0, 1), memory);
+  await cache.restore("kvBlocks", Uint32Array.of(0, 1), memory);
   memory.fill(0);
-  await cache.saveKvBlocks(Uint32Array.of(1, 0), memory);
+  await cache.save("kvBlocks", Uint32Array.of(1, 0), memory);
   assertEquals(memory.every((byte) => byte === 7), true);
   Deno.kill(process, "SIGSTOP");
-  const saving = cache.saveKvBlocks(Uint32Array.of(0, 1), memory);
+  const saving = cache.save("kvBlocks", Uint32Array.of(0, 1), memory);
   await new Promise((resolve) => setTimeout(resolve, 20));
   Deno.kill(process, "SIGKILL");
   assertLost(

@@ -1,12 +1,12 @@
 import type { KvBlockStore } from "./cache/mod.ts";
 import type { KvBlockManager } from "../kv_blocks/kv_block_manager.ts";
-import type { KvBlockMover, SlotMover } from "../kv_blocks/kv_block_moves.ts";
+import type { KvBlockMover } from "../kv_blocks/kv_block_moves.ts";
 import type { PrefixKeys } from "../kv_blocks/prefix_keys.ts";
 
 /** What `KvBlockSaves` and `KvBlockFetches` work with. */
 export interface DiskKvBlocksOptions {
   readonly kvBlockManager: KvBlockManager;
-  readonly mover: KvBlockMover & SlotMover;
+  readonly mover: KvBlockMover;
   readonly store: KvBlockStore;
   readonly keys: PrefixKeys;
   /** The fewest KV blocks of tokens that are worth a file. */

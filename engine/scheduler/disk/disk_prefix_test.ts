@@ -91,13 +91,7 @@ Deno.test("a KV block that is published while the last ones' saving ends is save
     const move = () => Promise.resolve();
     const saves = new KvBlockSaves({
       kvBlockManager,
-      mover: {
-        copyKvBlocks: move,
-        saveKvBlocks: move,
-        restoreKvBlocks: move,
-        saveSlots: move,
-        restoreSlots: move,
-      },
+      mover: { copyKvBlocks: move, save: move, restore: move },
       store,
       keys,
       leastKvBlocks: 1,

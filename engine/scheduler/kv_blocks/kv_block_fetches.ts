@@ -201,7 +201,7 @@ export class KvBlockFetches {
     if (kvBlocks === undefined) return false;
     try {
       const source = memory.subarray(0, batch.length * store.kvBlockBytes);
-      await mover.restoreKvBlocks(Uint32Array.from(kvBlocks), source);
+      await mover.restore("kvBlocks", Uint32Array.from(kvBlocks), source);
     } catch (error) {
       kvBlockManager.release(kvBlocks);
       throw error;
@@ -228,7 +228,7 @@ export class KvBlockFetches {
     const slot = kvBlockManager.slots!.allocate();
     if (slot === undefined) return;
     try {
-      await mover.restoreSlots(Uint32Array.of(slot), stateMemory!);
+      await mover.restore("slots", Uint32Array.of(slot), stateMemory!);
       kvBlockManager.keepState(prefix, slot, false);
     } finally {
       kvBlockManager.slots!.release([slot]);

@@ -4,29 +4,21 @@ import type { Sequence } from "../sequences/sequence.ts";
 type KvBlocks = Uint32Array<ArrayBuffer>;
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What moves KV blocks on the device, and between it and host memory: its cache. */
+/** What sequences keep that is moved to host memory and back: KV blocks, or the slots of states. */
+export type Kept = "kvBlocks" | "slots";
+
+/** What moves KV blocks on the device, and KV blocks and slots between it and host memory: its cache. */
 export interface KvBlockMover {
   /** Copies KV block `from[i]` to KV block `to[i]`. */
   copyKvBlocks(from: KvBlocks, to: KvBlocks): Promise<void>;
-  /** Copies KV blocks to host memory, bit for bit, in the order given. */
-  saveKvBlocks(kvBlocks: KvBlocks, memory: Bytes): Promise<void>;
-  /** Copies KV blocks back from host memory. */
-  restoreKvBlocks(kvBlocks: KvBlocks, memory: Bytes): Promise<void>;
+  /** Copies KV blocks or slots to host memory, bit for bit, in the order given. */
+  save(kept: Kept, which: KvBlocks, memory: Bytes): Promise<void>;
+  /** Copies them back from host memory. */
+  restore(kept: Kept, which: KvBlocks, memory: Bytes): Promise<void>;
 }
-
-/** What moves the slots of states between the device and host memory. */
-export interface SlotMover {
-  /** Copies slots to host memory, bit for bit, in the order given. */
-  saveSlots(slots: KvBlocks, memory: Bytes): Promise<void>;
-  /** Copies slots back from host memory. */
-  restoreSlots(slots: KvBlocks, memory: Bytes): Promise<void>;
-}
-
-/** What is moved. */
-type Moved = "kvBlocks" | "slots";
 
 interface Move {
-  readonly of: Moved;
+  readonly of: Kept;
   /** The owners of these KV blocks. */
   readonly sequences: Sequence[];
   readonly reads: number[];
@@ -51,7 +43,7 @@ export class KvBlockMoves {
   /** Those that are yet to be made. */
   readonly planned: Move[] = [];
 
-  constructor(private readonly mover: KvBlockMover & SlotMover) {}
+  constructor(private readonly mover: KvBlockMover) {}
 
   /** A sequence is to write to KV blocks that others share: it gets copies. */
   copy(sequence: Sequence, from: readonly number[], to: readonly number[]): void {
@@ -75,7 +67,7 @@ export class KvBlockMoves {
   }
 
   /** A sequence's KV blocks, or its slot, are to be saved in host memory. */
-  save(sequence: Sequence, those: readonly number[], memory: Bytes, of: Moved = "kvBlocks"): void {
+  save(sequence: Sequence, those: readonly number[], memory: Bytes, of: Kept = "kvBlocks"): void {
     const host = { memory, save: true };
     this.planned.push({ sequences: [sequence], of, reads: [...those], writes: [], host });
   }
@@ -85,7 +77,7 @@ export class KvBlockMoves {
     sequence: Sequence,
     those: readonly number[],
     memory: Bytes,
-    of: Moved = "kvBlocks",
+    of: Kept = "kvBlocks",
   ): void {
     const host = { memory, save: false };
     this.planned.push({ sequences: [sequence], of, reads: [], writes: [...those], host });
@@ -122,9 +114,7 @@ export class KvBlockMoves {
     const { mover } = this;
     const [from, to] = [Uint32Array.from(reads), Uint32Array.from(writes)];
     if (host === undefined) await mover.copyKvBlocks(from, to);
-    else if (of === "slots") {
-      await (host.save ? mover.saveSlots(from, host.memory) : mover.restoreSlots(to, host.memory));
-    } else if (host.save) await mover.saveKvBlocks(from, host.memory);
-    else await mover.restoreKvBlocks(to, host.memory);
+    else if (host.save) await mover.save(of, from, host.memory);
+    else await mover.restore(of, to, host.memory);
   }
 }

@@ -155,7 +155,7 @@ export class KvBlockSaves {
     kvBlockManager.share(kvBlocks);
     try {
       const target = memory.subarray(0, kvBlocks.length * store.kvBlockBytes);
-      await mover.saveKvBlocks(Uint32Array.from(kvBlocks), target);
+      await mover.save("kvBlocks", Uint32Array.from(kvBlocks), target);
     } finally {
       kvBlockManager.release(kvBlocks);
     }
@@ -171,7 +171,7 @@ export class KvBlockSaves {
     if (slot === undefined || store.has(keys.stateNameOf(candidate.prefix))) return NOTHING;
     slots!.share([slot]);
     try {
-      await mover.saveSlots(Uint32Array.of(slot), stateMemory!);
+      await mover.save("slots", Uint32Array.of(slot), stateMemory!);
     } finally {
       slots!.release([slot]);
     }
