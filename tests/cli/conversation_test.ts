@@ -7,7 +7,15 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { join } from "@std/path";
-import { hasScript, Home, m40, onTerminal, PROMPT, TINY } from "../fixtures/cli_program.ts";
+import {
+  hasScript,
+  Home,
+  m40 as m40Process,
+  onTerminal,
+  PROMPT,
+  TINY,
+} from "../fixtures/cli_program.ts";
+import { m40 } from "../fixtures/cli_session.ts";
 
 /** What makes a terminal dim what follows. */
 const DIM = "\x1b[2m";
@@ -325,7 +333,7 @@ Deno.test("m40 run: a PROMPT and a pipe get one answer, rendered by the template
   const chat = [...args, "--chat-template", await templateFile(home)];
   const [typed, piped, raw] = await Promise.all([
     m40(home, [...chat, "hello"]),
-    m40(home, chat, { stdin: "hello\n" }),
+    m40Process(home, chat, { stdin: "hello\n" }),
     m40(home, [...args, "--raw", "u:hello\na:"]),
   ]);
   assertEquals([typed.code, typed.stderr], [0, ""]);

@@ -6,7 +6,8 @@ import { readGguf } from "../../engine/gguf/reader.ts";
 import { Engine, M40Error, type OperationProfile, profile } from "../../engine/mod.ts";
 import { architectureOf } from "../../engine/models/architecture.ts";
 import { BACKEND } from "../fixtures/device_harness.ts";
-import { Home, m40, TINY } from "../fixtures/cli_program.ts";
+import { Home, TINY } from "../fixtures/cli_program.ts";
+import { m40 } from "../fixtures/cli_session.ts";
 
 const SMALL = ["--steps", "2", "--repetitions", "1"];
 

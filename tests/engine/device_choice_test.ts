@@ -3,7 +3,8 @@ import { join } from "@std/path";
 import { findLibrary, KernelLibrary } from "../../engine/device/library.ts";
 import { openDevice } from "../../engine/device/open.ts";
 import { M40Error } from "../../engine/errors.ts";
-import { Home, m40, startM40, TINY, Watched } from "../fixtures/cli_program.ts";
+import { Home, startM40, TINY, Watched } from "../fixtures/cli_program.ts";
+import { m40 } from "../fixtures/cli_session.ts";
 import { TemporaryEnvironment } from "../fixtures/temporary.ts";
 
 // What --device takes, by the real libraries: the CPU's, and the GPU's where it is built. A driver that is too old and
@@ -47,19 +48,8 @@ Deno.test({
     await Deno.writeTextFile(text, "Once upon a time there was a house on a hill.");
     const evaluated = await m40(home, ["eval", "--device", "auto", TINY, "--file", text]);
     assertEquals([evaluated.code, evaluated.stderr], [0, ""]);
-    const bench = [
-      "bench",
-      "--device",
-      "auto",
-      TINY,
-      "--prompts",
-      "8",
-      "--batches",
-      "1",
-      "--steps",
-      "1",
-    ];
-    const measured = await m40(home, [...bench, "--repetitions", "1"]);
+    const sizes = "--prompts 8 --batches 1 --steps 1 --repetitions 1".split(" ");
+    const measured = await m40(home, ["bench", "--device", "auto", TINY, ...sizes]);
     assertEquals([measured.code, measured.stderr], [0, warning]);
     assertMatch(measured.stdout, /\(cpu, /);
     const serve = startM40(home, ["serve", "--device", "auto", "--model", TINY, "--port", "0"]);

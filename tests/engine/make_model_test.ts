@@ -126,8 +126,13 @@ for (const type of MODEL_TYPES) {
       const weights = weightsIn(file, tensor);
       const columns = tensor.shape[0];
       assert(weights.every(Number.isFinite), `${tensor.name} has weights that are not finite`);
-      const mean = weights.reduce((sum, w) => sum + w, 0) / weights.length;
-      const square = weights.reduce((sum, w) => sum + w * w, 0) / weights.length;
+      let [sum, squares] = [0, 0];
+      for (const w of weights) {
+        sum += w;
+        squares += w * w;
+      }
+      const mean = sum / weights.length;
+      const square = squares / weights.length;
       if (tensor.shape.length === 1) {
         assert(weights.every((w) => w >= 0.85 && w <= 1.15), `${tensor.name} is no norm`);
         continue;

@@ -21,10 +21,11 @@ function asked(ranges: readonly (string | undefined)[]): number {
   }, 0);
 }
 
-for (const name of Object.keys(COMPANIONS)) {
-  for (
-    const path of ["mtp-gemma-4-E4B-it-Q8_0.gguf", "MTP/gemma-4-E4B-it-Q8_0.gguf", "a-Q8_0.gguf"]
-  ) {
+const PATHS = ["mtp-gemma-4-E4B-it-Q8_0.gguf", "MTP/gemma-4-E4B-it-Q8_0.gguf", "a-Q8_0.gguf"];
+
+for (const [i, name] of Object.keys(COMPANIONS).entries()) {
+  // Its header says what a file is: one kind is tried at every path, the others at one each.
+  for (const path of i === 0 ? PATHS : [PATHS[i % PATHS.length]]) {
     Deno.test(`pull: next to a ${name} at ${path} the model is taken, by its quantisation and without one`, () =>
       withPulls(async ({ server, models }) => {
         const model = await smallModel();
