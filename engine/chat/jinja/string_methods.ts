@@ -70,38 +70,31 @@ function partitioning(name: string, fromRight: boolean): Method {
   };
 }
 
-/** Where a search begins and ends, in characters; undefined where it begins behind the text. */
-function range(
-  length: number,
-  start: Value | undefined,
-  end: Value | undefined,
-  name: string,
-): [number, number] | undefined {
-  const from = isNone(start) ? 0 : integer(start, 0, name);
-  const to = isNone(end) ? length : integer(end, length, name);
-  const [first, last] = bounds(length, from, to);
-  return from > length || first > last ? undefined : [first, last];
-}
-
-/** The part of a text in which a method looks, and how many characters stand before it. */
+/**
+ * The part of a text in which a method looks, and how many characters stand before it; undefined where it begins
+ * behind the text.
+ */
 function searched(
   { marks }: Rendering,
   text: string,
-  start: Value | undefined,
-  end: Value | undefined,
+  [start, end]: readonly (Value | undefined)[],
   name: string,
 ): [part: string, before: number] | undefined {
   const plain = marks.plain(text);
   if (start === undefined && end === undefined) return [plain, 0];
-  const found = range(marks.length(plain), start, end, name);
-  return found && [marks.slice(plain, ...found), found[0]];
+  const length = marks.length(plain);
+  const from = isNone(start) ? 0 : integer(start, 0, name);
+  const to = isNone(end) ? length : integer(end, length, name);
+  const [first, last] = bounds(length, from, to);
+  if (from > length || first > last) return undefined;
+  return [marks.slice(plain, first, last), first];
 }
 
 function asking(name: string, holds: (text: string, wanted: string) => boolean): Method {
   return (rendering, text, args) => {
-    const [prefix, start, end] = bind(name, args, ["prefix", "start", "end"], 1);
+    const [prefix, ...range] = bind(name, args, ["prefix", "start", "end"], 1);
     const wanted = textsOf(prefix!, name);
-    const part = searched(rendering, text, start, end, name);
+    const part = searched(rendering, text, range, name);
     return part !== undefined &&
       wanted.some((one) => holds(part[0], rendering.marks.plain(one)));
   };
@@ -110,9 +103,9 @@ function asking(name: string, holds: (text: string, wanted: string) => boolean):
 function finding(name: string, fromRight: boolean, missing: boolean): Method {
   return (rendering, text, args) => {
     const { marks } = rendering;
-    const [sub, start, end] = bind(name, args, ["sub", "start", "end"], 1);
+    const [sub, ...range] = bind(name, args, ["sub", "start", "end"], 1);
     const wanted = marks.plain(string(sub, name));
-    const part = searched(rendering, text, start, end, name);
+    const part = searched(rendering, text, range, name);
     rendering.budget.search(text, wanted);
     const at = part === undefined
       ? -1
@@ -125,9 +118,9 @@ function finding(name: string, fromRight: boolean, missing: boolean): Method {
 }
 
 function count(rendering: Rendering, text: string, args: Args): Value {
-  const [sub, start, end] = bind("count", args, ["sub", "start", "end"], 1);
+  const [sub, ...range] = bind("count", args, ["sub", "start", "end"], 1);
   const wanted = rendering.marks.plain(string(sub, "count"));
-  const part = searched(rendering, text, start, end, "count");
+  const part = searched(rendering, text, range, "count");
   if (part === undefined) return 0;
   if (wanted === "") return rendering.marks.length(part[0]) + 1;
   let found = 0;

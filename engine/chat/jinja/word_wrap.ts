@@ -25,7 +25,7 @@ export interface Wrapping {
 
 /** A line as several, as Python's `textwrap.wrap` breaks it. */
 export function wrapLine(rendering: Rendering, line: string, wrapping: Wrapping): string[] {
-  const { width, breakLongWords, breakOnHyphens } = wrapping;
+  const { width, breakOnHyphens } = wrapping;
   if (width <= 0) throw valueError(`got a width of ${width}; wanted at least 1`);
   const { marks, budget } = rendering;
   if (marks.has(line)) {
@@ -48,7 +48,7 @@ export function wrapLine(rendering: Rendering, line: string, wrapping: Wrapping)
     }
     const next = chunks.at(-1);
     if (next !== undefined && marks.length(next) > width) {
-      handleLongWord(chunks, current, length, width, breakLongWords, breakOnHyphens);
+      handleLongWord(chunks, current, width - length, wrapping);
     }
     if (current.length > 0 && isBlank(current.at(-1)!)) current.pop();
     if (current.length > 0) lines.push(current.join(""));
@@ -56,16 +56,13 @@ export function wrapLine(rendering: Rendering, line: string, wrapping: Wrapping)
   return lines;
 }
 
+/** Where a line is full, Python puts an empty piece of the word behind it. */
 function handleLongWord(
   chunks: string[],
   current: string[],
-  length: number,
-  width: number,
-  breakLongWords: boolean,
-  breakOnHyphens: boolean,
+  space: number,
+  { breakLongWords, breakOnHyphens }: Wrapping,
 ): void {
-  // Where a line is full, Python puts an empty piece of the word behind it.
-  const space = width - length;
   if (breakLongWords) {
     const characters = Array.from(chunks.pop()!);
     let end = space;

@@ -40,18 +40,26 @@ interface Held {
  */
 export function heldTools(tools: readonly Tool[], grammarOf: GrammarOf): Tool[] {
   const budget = new Budget();
-  const heldBy = (tool: Tool, wanted: unknown, steps: number) =>
-    heldTool(tool, wanted, steps, budget, grammarOf);
+  const heldBy = (tool: Tool, wanted: unknown, steps: number): Held => {
+    const follow = (schema: unknown, budget: Budget): Held => {
+      const grammar = grammarOf(schema, budget);
+      const nodes = nodesOf(grammar);
+      // Alone it may take all that there is.
+      if (nodes > MOST_SCHEMA_NODES) throw tooMuch("", sizeOf(schema, nodes));
+      return { tool, schema, grammar, nodes, steps };
+    };
+    return naming(
+      parametersOf(tool),
+      () => tool.strict ? follow(wanted, budget) : relaxing(wanted, budget, follow),
+    );
+  };
   const held = tools.map((tool) => heldBy(tool, argumentsSchema(tool), 0));
   while (nodesOfAll(held) > MOST_SCHEMA_NODES) {
     const loose = held.filter(({ tool, steps }) => !tool.strict && steps < LIGHTER_STEPS);
     if (loose.length === 0) throw tooLarge(held);
-    const largest = loose.reduce((a, b) => b.nodes > a.nodes ? b : a);
-    held[held.indexOf(largest)] = heldBy(
-      largest.tool,
-      lighter(largest.schema, largest.steps),
-      largest.steps + 1,
-    );
+    const largest = largestOf(loose);
+    const { tool, schema, steps } = largest;
+    held[held.indexOf(largest)] = heldBy(tool, lighter(schema, steps), steps + 1);
   }
   return held.map(({ tool, schema }) => ({ ...tool, parameters: schema }));
 }
@@ -62,28 +70,12 @@ function nodesOfAll(held: readonly Held[]): number {
   return [...grammars.values()].reduce((sum, nodes) => sum + nodes, 0);
 }
 
-function heldTool(
-  tool: Tool,
-  wanted: unknown,
-  steps: number,
-  budget: Budget,
-  grammarOf: GrammarOf,
-): Held {
-  const follow = (schema: unknown, budget: Budget): Held => {
-    const grammar = grammarOf(schema, budget);
-    const nodes = nodesOf(grammar);
-    // Alone it may take all that there is.
-    if (nodes > MOST_SCHEMA_NODES) throw tooMuch("", sizeOf(schema, nodes));
-    return { tool, schema, grammar, nodes, steps };
-  };
-  return naming(
-    parametersOf(tool),
-    () => tool.strict ? follow(wanted, budget) : relaxing(wanted, budget, follow),
-  );
+function largestOf(held: readonly Held[]): Held {
+  return held.reduce((a, b) => b.nodes > a.nodes ? b : a);
 }
 
 function tooLarge(held: readonly Held[]): M40Error {
-  const { tool, schema, nodes } = held.reduce((a, b) => b.nodes > a.nodes ? b : a);
+  const { tool, schema, nodes } = largestOf(held);
   return new M40Error(
     "invalid_request",
     `${parametersOf(tool)}: with those of the other tools, ${sizeOf(schema, nodes)}`,
