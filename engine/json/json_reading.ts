@@ -145,9 +145,6 @@ const endsWord = (code: number) =>
 /** Where a number or a name ends. */
 export function endOfWord(text: string, start: number): number {
   let at = start + 1;
-  for (; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (endsWord(code)) break;
-  }
+  while (at < text.length && !endsWord(text.charCodeAt(at))) at++;
   return at;
 }

@@ -93,6 +93,14 @@ export class Budget {
     this.depth--;
   }
 
+  /** Does work inside the evaluation that goes on. */
+  inside<T>(work: () => T): T {
+    this.enter();
+    const made = work();
+    this.leave();
+    return made;
+  }
+
   /** Counts a bounded piece of work. */
   step(): void {
     if (!(++this.steps <= this.limits.steps)) this.end();

@@ -46,10 +46,8 @@ export class Evaluator {
         return this.variable(node.name, scope);
       case "attribute":
         return attribute(rendering, this.evaluate(node.object, scope), node.name);
-      case "item": {
-        const object = this.evaluate(node.object, scope);
-        return item(rendering, object, this.evaluate(node.key, scope));
-      }
+      case "item":
+        return item(rendering, this.evaluate(node.object, scope), this.evaluate(node.key, scope));
       case "compare":
         return this.compare(node, scope);
       case "and": {
@@ -76,10 +74,8 @@ export class Evaluator {
         const value = this.evaluate(node.operand, scope);
         return passes(rendering, node.name, value, this.args(node.args, scope));
       }
-      case "call": {
-        const callee = this.evaluate(node.callee, scope);
-        return this.call(callee, this.args(node.args, scope));
-      }
+      case "call":
+        return this.call(this.evaluate(node.callee, scope), this.args(node.args, scope));
       case "condition":
         if (isTrue(this.evaluate(node.test, scope))) return this.evaluate(node.then, scope);
         return node.otherwise === undefined

@@ -151,8 +151,7 @@ function mapping(rendering: Rendering, { positional, named }: Args): (value: Val
   const [name, ...rest] = positional;
   if (!isString(name)) throw typeError("map wants an attribute or a filter's name");
   const plainName = rendering.marks.plain(textOf(name));
-  const given = new Args(rest, named);
-  return (value) => applyFilter(rendering, plainName, value, given);
+  return (value) => applyFilter(rendering, plainName, value, new Args(rest, named));
 }
 
 /** Those of the elements that pass a test, or those that do not. */

@@ -189,11 +189,7 @@ export class Interpreter extends Evaluator {
         const name = node.parameters[first + i];
         if (values.get(name) === undefined) inner.set(name, this.evaluate(one, inner));
       });
-      const { budget } = this.rendering;
-      budget.enter();
-      const text = this.textOf(node.body, inner);
-      budget.leave();
-      return text;
+      return this.rendering.budget.inside(() => this.textOf(node.body, inner));
     });
   }
 
@@ -231,11 +227,8 @@ export class Interpreter extends Evaluator {
 
   /** The text of a recursive loop, which may call itself through its `loop`. */
   private recursive(node: ForNode, items: Value, scope: Scope, depth: number): string {
-    const { budget } = this.rendering;
-    budget.enter();
     const output = new Output(this.rendering);
-    this.iterations(node, items, scope, output, depth);
-    budget.leave();
+    this.rendering.budget.inside(() => this.iterations(node, items, scope, output, depth));
     return this.rendering.string(output.text);
   }
 

@@ -58,10 +58,7 @@ export function hashOf(rendering: Rendering, value: Value): Hash {
 
 /** Whether two values are equal, as Python has it. */
 export function areEqual(rendering: Rendering, a: Value, b: Value): boolean {
-  rendering.budget.enter();
-  const equal = compareEqual(rendering, a, b);
-  rendering.budget.leave();
-  return equal;
+  return rendering.budget.inside(() => compareEqual(rendering, a, b));
 }
 
 function compareEqual(rendering: Rendering, a: Value, b: Value): boolean {
@@ -109,10 +106,7 @@ export function isSame(rendering: Rendering, a: Value, b: Value): boolean {
 
 /** Below 0 where `a` comes first, above 0 where `b` does; NaN where neither does. */
 export function compare(rendering: Rendering, a: Value, b: Value): number {
-  rendering.budget.enter();
-  const order = compareOrder(rendering, a, b);
-  rendering.budget.leave();
-  return order;
+  return rendering.budget.inside(() => compareOrder(rendering, a, b));
 }
 
 function compareOrder(rendering: Rendering, a: Value, b: Value): number {

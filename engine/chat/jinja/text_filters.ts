@@ -190,12 +190,12 @@ function pprint(rendering: Rendering, value: Value): Value {
 
 /** A value with the keys of its mappings in order, as `pprint` writes them. */
 function sortedKeys(rendering: Rendering, value: Value): Value {
-  rendering.budget.enter();
-  let found = value;
-  if (Array.isArray(value)) found = rendering.list(value.map((one) => sortedKeys(rendering, one)));
-  else if (value instanceof Tuple) {
-    found = new Tuple(value.items.map((one) => sortedKeys(rendering, one)));
-  } else if (value instanceof Dict) {
+  return rendering.budget.inside(() => {
+    if (Array.isArray(value)) return rendering.list(value.map((one) => sortedKeys(rendering, one)));
+    if (value instanceof Tuple) {
+      return new Tuple(value.items.map((one) => sortedKeys(rendering, one)));
+    }
+    if (!(value instanceof Dict)) return value;
     const dict = new Dict();
     const keys = [...value.hashes()];
     const isOrdered = keys.every(([, key]) => isString(key)) ||
@@ -203,10 +203,8 @@ function sortedKeys(rendering: Rendering, value: Value): Value {
     if (!isOrdered) throw new Unsupported("pprint of keys of several kinds");
     keys.sort(([, a], [, b]) => compare(rendering, a, b));
     for (const [hash, key] of keys) dict.set(hash, key, sortedKeys(rendering, value.get(hash)!));
-    found = dict;
-  }
-  rendering.budget.leave();
-  return found;
+    return dict;
+  });
 }
 
 export const TEXT_FILTERS: readonly (readonly [string, Filter])[] = [

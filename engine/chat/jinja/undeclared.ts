@@ -57,8 +57,7 @@ function visit(value: unknown, load: Seen, store: Seen): void {
       for (const target of node.targets) setTarget(target, store);
       break;
   }
-  const fields = FIELDS[node.kind] ?? Object.keys(node);
-  for (const field of fields) {
+  for (const field of FIELDS[node.kind] ?? Object.keys(node)) {
     if (field === "target" || field === "targets") continue;
     visit((node as unknown as Record<string, unknown>)[field], load, store);
   }

@@ -64,8 +64,7 @@ function withResults(messages: readonly RenderMessage[]): readonly RenderMessage
     const isResult = message.role === "tool";
     const text = isResult ? resultText(message) : textOf(message.content);
     if (open && (isResult || message.role === "user")) {
-      const last = said.pop()!;
-      said.push({ role: "user", content: `${last.content}\n${text}` });
+      said.push({ role: "user", content: `${said.pop()!.content}\n${text}` });
     } else said.push(isResult ? { role: "user", content: text } : message);
     open = isResult;
   }
