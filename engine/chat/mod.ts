@@ -14,13 +14,12 @@ export {
   type ToolCall,
   type ToolChoice,
 } from "./conversation.ts";
-export type { OutputFormat, OutputPiece, OutputReader } from "./reasoning.ts";
-export type { ToolCallPiece } from "./tools/call_piece.ts";
 export type { TemplateDescription } from "./template_description.ts";
 export type { ToolUse } from "./tools/tool_format.ts";
 export { BUILT_IN_TEMPLATES } from "./templates/mod.ts";
 export { loadChat } from "./load.ts";
 export { type ModelTemplates, modelTemplates } from "./model_templates.ts";
+export type { OutputFormat, OutputPiece, OutputReader, ToolCallPiece } from "./reasoning.ts";
 export { NO_OUTPUT } from "./reasoning.ts";
 export { REASONING_TAGS, TaggedReasoning } from "./tagged_reasoning.ts";
 export { TemplateFile } from "./template_file.ts";

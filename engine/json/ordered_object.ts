@@ -12,14 +12,10 @@ export function orderedObject(
   const map = members instanceof Map ? members as Map<string, unknown> : new Map(members);
   // A key may be "__proto__": it becomes a member like any other.
   const object = Object.fromEntries(map);
-  let hasIndex = false;
-  for (const key of map.keys()) {
-    if (isIndex(key)) hasIndex = true;
-  }
-  if (!hasIndex) return object;
   const keys = [...map.keys()];
+  if (!keys.some(isIndex)) return object;
   const inOrder = Object.keys(object).every((key, i) => key === keys[i]);
-  return inOrder ? object : new Proxy(object, new KeyOrder(keys));
+  return inOrder ? object : listedAs(object, keys);
 }
 
 /** Sets a member of any name: "__proto__" becomes a member like any other. */
@@ -48,29 +44,21 @@ function isIndex(key: string): boolean {
   return first >= 0x30 && first <= 0x39 && /^(0|[1-9]\d{0,9})$/.test(key);
 }
 
-/** Lists the keys of an object as they came. */
-class KeyOrder implements ProxyHandler<Record<string, unknown>> {
-  private readonly keys: Set<string | symbol>;
-
-  constructor(keys: readonly string[]) {
-    this.keys = new Set(keys);
-  }
-
-  ownKeys(): (string | symbol)[] {
-    return [...this.keys];
-  }
-
-  deleteProperty(object: Record<string, unknown>, key: string | symbol): boolean {
-    this.keys.delete(key);
-    return Reflect.deleteProperty(object, key);
-  }
-
-  defineProperty(
-    object: Record<string, unknown>,
-    key: string | symbol,
-    property: PropertyDescriptor,
-  ): boolean {
-    this.keys.add(key);
-    return Reflect.defineProperty(object, key, property);
-  }
+/** An object whose keys are listed in an order; those that are set later stand behind them. */
+function listedAs(
+  object: Record<string, unknown>,
+  keys: readonly string[],
+): Record<string, unknown> {
+  const order = new Set<string | symbol>(keys);
+  return new Proxy(object, {
+    ownKeys: () => [...order],
+    deleteProperty(target, key) {
+      order.delete(key);
+      return Reflect.deleteProperty(target, key);
+    },
+    defineProperty(target, key, property) {
+      order.add(key);
+      return Reflect.defineProperty(target, key, property);
+    },
+  });
 }

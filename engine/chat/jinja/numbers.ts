@@ -117,26 +117,24 @@ function power(x: number, y: number): number {
 
 function calculateIntegers(operator: string, x: number | bigint, y: number | bigint): Value {
   const small = typeof x === "number" && typeof y === "number";
+  if (operator === "/") return new Float(small ? x / y : quotient(BigInt(x), BigInt(y)));
+  if (operator === "**") return integerPower(x, y);
+  if (small && "+-*".includes(operator)) {
+    const quick = FLOAT_OPERATIONS[operator](x, y);
+    if (Number.isSafeInteger(quick)) return quick + 0;
+  }
+  const [a, b] = [BigInt(x), BigInt(y)];
   switch (operator) {
     case "+":
-      if (small && Number.isSafeInteger(x + y)) return x + y;
-      return bounded(BigInt(x) + BigInt(y));
+      return bounded(a + b);
     case "-":
-      if (small && Number.isSafeInteger(x - y)) return x - y;
-      return bounded(BigInt(x) - BigInt(y));
+      return bounded(a - b);
     case "*":
-      if (small && Number.isSafeInteger(x * y)) return x * y + 0;
-      return bounded(BigInt(x) * BigInt(y));
-    case "/":
-      return new Float(small ? x / y : quotient(BigInt(x), BigInt(y)));
+      return bounded(a * b);
     case "//":
-      return whole(floored(BigInt(x), BigInt(y)));
-    case "%": {
-      const [a, b] = [BigInt(x), BigInt(y)];
-      return whole(a - b * floored(a, b));
-    }
+      return whole(floored(a, b));
   }
-  return integerPower(x, y);
+  return whole(a - b * floored(a, b));
 }
 
 function floored(a: bigint, b: bigint): bigint {

@@ -1,5 +1,5 @@
 import type { Tool } from "../conversation.ts";
-import type { ToolCallPiece } from "./call_piece.ts";
+import type { ToolCallPiece } from "../reasoning.ts";
 import { type Reading, TextScanner } from "./text_scanner.ts";
 
 /** Collects the pieces of calls. */

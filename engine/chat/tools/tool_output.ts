@@ -1,8 +1,7 @@
 import type { ContentTrack } from "../../grammar/mod.ts";
 import type { Steering } from "../../sampling/mod.ts";
 import type { Tokenizer } from "../../tokenizer/mod.ts";
-import type { OutputFormat, OutputPiece, OutputReader } from "../reasoning.ts";
-import type { ToolCallPiece } from "./call_piece.ts";
+import type { OutputFormat, OutputPiece, OutputReader, ToolCallPiece } from "../reasoning.ts";
 import { OpenerSearch } from "./opener_search.ts";
 import { ScannedCalls, type ToolCallOutput } from "./scanned_calls.ts";
 import type { ToolUse } from "./tool_format.ts";
