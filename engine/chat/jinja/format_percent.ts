@@ -85,19 +85,13 @@ export function formatPercent(rendering: Rendering, format: string | Markup, val
 
 function write(rendering: Rendering, value: Value, specifier: Specifier, isSafe: boolean): string {
   const { flags, precision, kind, width } = specifier;
+  const unsigned = (text: string) => pad(text, flags.replaceAll("0", ""), width, "");
   if (kind === "s" || kind === "r" || kind === "a") {
-    let text = kind !== "s"
-      ? repr(rendering, value)
-      : isSafe
-      ? escapeValue(rendering, value).text
-      : display(rendering, value);
-    if (isSafe && kind !== "s") text = escapeValue(rendering, text).text;
+    const shown = kind === "s" ? value : repr(rendering, value);
+    let text = isSafe ? escapeValue(rendering, shown).text : display(rendering, shown);
     if (kind === "a") text = asciiRepr(text);
-    return pad(
+    return unsigned(
       precision === undefined ? text : Array.from(text).slice(0, precision).join(""),
-      flags.replaceAll("0", ""),
-      width,
-      "",
     );
   }
   if (kind === "c") {
@@ -107,7 +101,7 @@ function write(rendering: Rendering, value: Value, specifier: Specifier, isSafe:
       ? String.fromCodePoint(Number(value))
       : undefined;
     if (text === undefined) throw typeError("%c wants a character");
-    return pad(text, flags.replaceAll("0", ""), width, "");
+    return unsigned(text);
   }
   if (!"diuoxXeEfFgG".includes(kind)) throw valueError(`a format has no %${kind}`);
   if (!isNumber(value)) throw unfit(`%${kind}`, "a number", value);
