@@ -31,7 +31,7 @@ class Output {
   text = "";
   constructor(private readonly rendering: Rendering) {}
 
-  write(text: string): void {
+  write(text: string): undefined {
     if (text === "") return;
     this.text += text;
     this.rendering.budget.grow(this.text.length, text.length);
@@ -72,7 +72,7 @@ export class Interpreter extends Evaluator {
     return new Scope(parent, hidden);
   }
 
-  private set(scope: Scope, name: string, value: Value): void {
+  private set(scope: Scope, name: string, value: Value): undefined {
     scope.set(name, value);
     if (scope === this.root) this.exported.set(name, value);
   }
@@ -107,8 +107,7 @@ export class Interpreter extends Evaluator {
   private runStatement(node: Statement, scope: Scope, output: Output): End {
     switch (node.kind) {
       case "text":
-        output.write(node.text);
-        return;
+        return output.write(node.text);
       case "output":
         this.known = node.known;
         output.write(display(this.rendering, this.evaluate(node.expression, scope)));
@@ -126,15 +125,13 @@ export class Interpreter extends Evaluator {
       case "set_block":
         return this.block(node, scope, (value) => this.assign(node.target, value, scope));
       case "macro":
-        this.set(scope, node.name!, this.macro(node, scope));
-        return;
+        return this.set(scope, node.name!, this.macro(node, scope));
       case "call_block": {
         const args = this.args(node.call.args, scope);
         const callee = this.evaluate(node.call.callee, scope);
         if (args.named.has("caller")) throw typeError("the argument caller is given twice");
         const named = new Map(args.named).set("caller", this.macro(node.body, scope));
-        output.write(joined(this.call(callee, new Args(args.positional, named))));
-        return;
+        return output.write(joined(this.call(callee, new Args(args.positional, named))));
       }
       case "filter_block":
         return this.block(node, scope, (value) => output.write(joined(value)));
@@ -145,14 +142,11 @@ export class Interpreter extends Evaluator {
         return this.runAll(node.body, inner, output);
       }
       case "scope":
-        output.write(this.textOf(node.body, this.scopeOf(node.body, scope)));
-        return;
-      case "block":
-        output.write(this.textOf(
-          node.body,
-          this.scopeOf(node.body, node.scoped ? scope : this.exported),
-        ));
-        return;
+        return output.write(this.textOf(node.body, this.scopeOf(node.body, scope)));
+      case "block": {
+        const inner = this.scopeOf(node.body, node.scoped ? scope : this.exported);
+        return output.write(this.textOf(node.body, inner));
+      }
     }
     return node.kind;
   }
@@ -194,17 +188,12 @@ export class Interpreter extends Evaluator {
   }
 
   private assign(target: Target, value: Value, scope: Scope): undefined {
-    if (target.kind === "name") {
-      this.set(scope, target.name, value);
-      return;
-    }
+    if (target.kind === "name") return this.set(scope, target.name, value);
     if (target.kind === "member") {
       const namespace = scope.get(target.name);
       if (!(namespace instanceof Namespace)) {
-        throw new TemplateError(
-          "other",
-          `"${target.name}" is no namespace, so nothing is set in it`,
-        );
+        const message = `"${target.name}" is no namespace, so nothing is set in it`;
+        throw new TemplateError("other", message);
       }
       namespace.attributes.set(target.attribute, target.attribute, value);
       return;
