@@ -22,10 +22,7 @@ const FRAMES = [
  * @throws {TemplateSyntaxError}
  */
 export function checkNames(node: unknown, inCondition = false): void {
-  if (Array.isArray(node)) {
-    for (const one of node) checkNames(one, inCondition);
-    return;
-  }
+  if (Array.isArray(node)) return node.forEach((one) => checkNames(one, inCondition));
   if (typeof node !== "object" || node === null) return;
   const { kind, name, line } = node as { kind?: string; name?: string; line?: number };
   if (kind === "constant" || kind === "text") return;

@@ -27,16 +27,12 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 
 /** Goes over the names that are asked for and set, in the order in which they stand. */
 function visit(value: unknown, load: Seen, store: Seen): void {
-  if (Array.isArray(value)) {
-    for (const item of value) visit(item, load, store);
-    return;
+  if (typeof value !== "object" || value === null) return;
+  // Lists, and the arguments of a call.
+  if (Array.isArray(value) || "positional" in value) {
+    return Object.values(value).forEach((item) => visit(item, load, store));
   }
-  if (typeof value !== "object" || value === null || !("kind" in value)) {
-    if (typeof value === "object" && value !== null && "positional" in value) {
-      for (const item of Object.values(value)) visit(item, load, store);
-    }
-    return;
-  }
+  if (!("kind" in value)) return;
   const node = value as Node;
   switch (node.kind) {
     case "name":
