@@ -59,8 +59,6 @@ interface StartedMask {
  * that is met the first time, only tokens in which a rule ends are examined.
  */
 export class TokenMasks {
-  private readonly short: VocabularyTrie;
-  private readonly long: VocabularyTrie;
   private readonly words: number;
   private readonly endTokens: ReadonlySet<number>;
   /** All tokens but those that end an answer. */
@@ -76,18 +74,16 @@ export class TokenMasks {
    */
   constructor(
     tokenizer: Pick<TokenBytes, "endTokens">,
-    { short, long }: VocabularyTries,
+    private readonly tries: VocabularyTries,
     vocabSize: number,
   ) {
-    this.short = short;
-    this.long = long;
     this.words = Math.ceil(vocabSize / 32);
     this.endTokens = new Set([...tokenizer.endTokens].filter((token) => token < vocabSize));
     const all = new Uint32Array(this.words).fill(0xffffffff);
     for (const token of this.endTokens) all[token >> 5] &= ~(1 << (token & 31));
     this.unending = { mask: all, onlyEnd: false };
     const known = new Uint32Array(this.words);
-    for (const tokens of [short.tokens, long.tokens, this.endTokens]) {
+    for (const tokens of [tries.short.tokens, tries.long.tokens, this.endTokens]) {
       for (const token of tokens) if (token < vocabSize) known[token >> 5] |= 1 << (token & 31);
     }
     this.everything = { mask: known, onlyEnd: false };
@@ -193,7 +189,14 @@ export class TokenMasks {
   private begin(automaton: Automaton, frame: Frame): StartedFrame {
     const mask = new Uint32Array(this.words);
     const exits: number[] = [];
-    const walk = new VocabularyWalk(this.short, automaton, automaton.alone(frame), mask, 0, exits);
+    const walk = new VocabularyWalk(
+      this.tries.short,
+      automaton,
+      automaton.alone(frame),
+      mask,
+      0,
+      exits,
+    );
     return { mask, exits, walk, workLeft: MOST_WORK };
   }
 
@@ -203,7 +206,7 @@ export class TokenMasks {
     { mask, exits }: StartedFrame,
   ): FrameTokens {
     started.delete(frame);
-    const { skips } = this.short;
+    const { skips } = this.tries.short;
     const belowExits = exits.reduce((sum, node) => sum + skips[node] - node, 0);
     return frames.put(frame, { mask, exits, belowExits });
   }
@@ -211,9 +214,9 @@ export class TokenMasks {
   private *make(automaton: Automaton, state: State): Generator<undefined, AllowedTokens> {
     const mask = new Uint32Array(this.words);
     if (this.isWide(state) || !(yield* this.addByPlaces(automaton, state, mask))) {
-      yield* this.walk(this.short, automaton, state, mask);
+      yield* this.walk(this.tries.short, automaton, state, mask);
     }
-    yield* this.walk(this.long, automaton, state, mask);
+    yield* this.walk(this.tries.long, automaton, state, mask);
     const onlyEnd = state.items.length === 0;
     if (state.canEnd) { for (const token of this.endTokens) mask[token >> 5] |= 1 << (token & 31); }
     const { everything } = this;
@@ -231,7 +234,7 @@ export class TokenMasks {
     { items }: State,
     mask: Uint32Array,
   ): Generator<undefined, boolean> {
-    let left = this.short.skips[0];
+    let left = this.tries.short.skips[0];
     for (const { frame, stack } of items) {
       const own = yield* this.ofFrame(automaton, frame);
       for (let i = 0; i < mask.length; i++) mask[i] |= own.mask[i];
@@ -241,8 +244,8 @@ export class TokenMasks {
       if (left < 0) return false;
       let nodes = 0;
       for (const node of own.exits) {
-        yield* this.walk(this.short, automaton, behind, mask, node);
-        nodes += this.short.skips[node] - node;
+        yield* this.walk(this.tries.short, automaton, behind, mask, node);
+        nodes += this.tries.short.skips[node] - node;
         if (nodes < PART_NODES) continue;
         nodes = 0;
         yield;

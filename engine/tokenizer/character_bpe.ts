@@ -123,12 +123,10 @@ export class CharacterBpe implements TokenModel {
     }
     const text = this.#symbols.otherText(symbol);
     if (text === undefined) tokens.push(symbol);
-    else for (const character of text) this.#giveCharacter(character, tokens);
-  }
-
-  #giveCharacter(character: string, tokens: number[]): void {
-    const token = this.#symbols.findToken(character);
-    if (token !== undefined) tokens.push(token);
-    else this.#fallback.spell(character.codePointAt(0)!, tokens);
+    for (const character of text ?? "") {
+      const token = this.#symbols.findToken(character);
+      if (token !== undefined) tokens.push(token);
+      else this.#fallback.spell(character.codePointAt(0)!, tokens);
+    }
   }
 }

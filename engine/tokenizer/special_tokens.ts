@@ -4,8 +4,8 @@ import { invalidModel, TOKEN_TYPE, type Vocabulary } from "./vocabulary.ts";
 interface SpecialToken {
   readonly id: number;
   readonly text: string;
-  /** Whether it is looked for even where special tokens are not parsed. */
-  readonly always: boolean;
+  /** Whether it is looked for only where special tokens are parsed. */
+  readonly onDemand: boolean;
   /** Whether white space before it, and after it, belongs to it. */
   readonly stripsBefore: boolean;
   readonly stripsAfter: boolean;
@@ -77,11 +77,11 @@ export class SpecialTokens {
       const token = {
         id,
         text,
-        always: type === TOKEN_TYPE.userDefined,
+        onDemand,
         stripsBefore: spaces.before(text),
         stripsAfter: spaces.after(text),
       };
-      addToken(this.#root, token, onDemand);
+      addToken(this.#root, token);
       this.#firstUnits[unit] |= onDemand ? 2 : 1;
       group.lengths.getOrInsert(unit, new Set()).add(text.length);
       group.byText.getOrInsert(text, token);
@@ -95,11 +95,10 @@ export class SpecialTokens {
    * @param mark What {@link protect} was called with, if it was.
    */
   split(text: string, parseSpecial: boolean, mark?: string): (string | number)[] {
-    const apart = parseSpecial ? this.#splitApart(text, mark) : undefined;
-    if (apart !== undefined) return apart;
+    const apart = parseSpecial ? this.#findApart(text, mark) : undefined;
     const parts: (string | number)[] = [];
     let from = 0;
-    for (const { token, start, end } of this.#find(text, parseSpecial, mark)) {
+    for (const { token, start, end } of apart ?? this.#find(text, parseSpecial, mark)) {
       if (start > from) parts.push(text.substring(from, start));
       parts.push(token.id);
       from = end;
@@ -109,26 +108,22 @@ export class SpecialTokens {
   }
 
   /**
-   * The same of a text whose special tokens are surely those that one finds from left to right, as in most: none of them
-   * stands within another one, takes white space along or is protected; else undefined.
+   * The special tokens in a text, where those are surely the ones that one finds from left to right, as in most: none of
+   * them stands within another one, takes white space along or is protected; else undefined.
    */
-  #splitApart(text: string, mark?: string): (string | number)[] | undefined {
-    const parts: (string | number)[] = [];
-    let from = 0;
+  #findApart(text: string, mark?: string): Match[] | undefined {
+    const found: Match[] = [];
     let end = 0;
-    for (let at = 0; at < text.length; at++) {
-      if (this.#firstUnits[text.charCodeAt(at)] === 0) continue;
-      const token = longestToken(this.#root, text, at);
+    for (let start = 0; start < text.length; start++) {
+      if (this.#firstUnits[text.charCodeAt(start)] === 0) continue;
+      const token = longestToken(this.#root, text, start);
       if (token === undefined) continue;
-      if (at < end || token.stripsBefore || token.stripsAfter) return undefined;
-      end = at + token.text.length;
+      if (start < end || token.stripsBefore || token.stripsAfter) return undefined;
+      end = start + token.text.length;
       if (mark && isProtected(token, text, end, mark)) return undefined;
-      if (at > from) parts.push(text.substring(from, at));
-      parts.push(token.id);
-      from = end;
+      found.push({ token, start, end });
     }
-    if (from < text.length) parts.push(text.substring(from));
-    return parts;
+    return found;
   }
 
   /**
@@ -194,8 +189,8 @@ function newNode(): Node {
   return { next: new Map(), isOnDemand: false };
 }
 
-function addToken(root: Node, token: SpecialToken, onDemand: boolean): void {
-  const { text } = token;
+function addToken(root: Node, token: SpecialToken): void {
+  const { text, onDemand } = token;
   let node = root;
   for (let i = 0; i < text.length; i++) {
     node = node.next.getOrInsertComputed(text.charCodeAt(i), newNode);
@@ -216,7 +211,7 @@ function shortestOnDemand(root: Node, text: string, at: number): number {
 
 /** Whether a token of one character, which has no inside, is protected by two marks behind it. */
 function isProtected(token: SpecialToken, text: string, end: number, mark: string): boolean {
-  return !token.always && text.startsWith(mark + mark, end);
+  return token.onDemand && text.startsWith(mark + mark, end);
 }
 
 /** Extends a match over the white space that belongs to its token, and the marks in it. */
@@ -260,7 +255,7 @@ function findCandidates(
       if (length > longest[start]) continue;
       const end = start + length;
       const token = group.byText.get(text.substring(start, end));
-      if (token !== undefined && (token.always || parseSpecial)) {
+      if (token !== undefined && (parseSpecial || !token.onDemand)) {
         candidates.push({ token, start, end });
       }
     }

@@ -1,9 +1,6 @@
 import type { FimTokens } from "./fim_tokens.ts";
 import type { StreamingDecoder } from "./streaming_decoder.ts";
 
-export type { FimTokens } from "./fim_tokens.ts";
-export type { StreamingDecoder } from "./streaming_decoder.ts";
-
 /** How a text becomes tokens. */
 export interface EncodeOptions {
   /** Whether BOS and EOS are added as the model asks for. Default true. */

@@ -1,8 +1,9 @@
 import { M40Error } from "../errors.ts";
+import type { FimTokens } from "./fim_tokens.ts";
 import { spaceRule } from "./space_rule.ts";
 import { SpecialTokens } from "./special_tokens.ts";
 import { type ShownToken, StreamingDecoder } from "./streaming_decoder.ts";
-import type { DecodeOptions, EncodeOptions, FimTokens, Tokenizer } from "./tokenizer.ts";
+import type { DecodeOptions, EncodeOptions, Tokenizer } from "./tokenizer.ts";
 import { bytesToText } from "./utf8.ts";
 import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 

@@ -1,5 +1,6 @@
 import type { CodePointRange, Expression } from "../grammar.ts";
 import { parseRegex } from "../regex.ts";
+import { normalizeRanges } from "../utf8_ranges.ts";
 import type { RuleWriter } from "./rule_writer.ts";
 import { among, choice, EMPTY, NOTHING, repeat, sequence, text } from "../expressions.ts";
 import { ANY_STRING, type StringShape } from "./shapes.ts";
@@ -95,7 +96,7 @@ export function automatonRule(
 
 /** One of these characters; halves of characters are none. */
 function asTheyAre(ranges: CodePointRange[]): Expression {
-  const found = within(ranges, [[0, 0xd7ff], [0xe000, 0x10ffff]]);
+  const found = normalizeRanges(ranges);
   return found.length > 0 ? among(...found) : NOTHING;
 }
 

@@ -1,6 +1,6 @@
 import { type Costs, MAX_STATES, refusal } from "./limits.ts";
 import type { Decimal } from "./number_values.ts";
-import { explore, type Found, type TextAutomaton } from "./text_automaton.ts";
+import { explore, type State, type Step, type TextAutomaton } from "./text_automaton.ts";
 
 /** Where a number is read: its first digits, whole digits, digits behind the point, or surely no multiple. */
 type Reading =
@@ -59,8 +59,8 @@ export function multiples(
       }
     }
   };
-  const look = (reading: Reading): Found<Reading> => {
-    const steps: { first: number; last: number; target: Reading }[] = [];
+  const look = (reading: Reading): State<Reading> => {
+    const steps: Step<Reading>[] = [];
     const step = (code: number, target: Reading) => steps.push({ first: code, last: code, target });
     if (reading.at === "start") step(MINUS, { at: "minus" });
     if (fractions && (reading.at === "zero" || reading.at === "whole")) {

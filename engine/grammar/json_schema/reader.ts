@@ -129,13 +129,12 @@ export class Reader implements SchemaReader {
     if (!isJsonObject(schema)) {
       throw wrong(pointer, `a schema is an object or a boolean, not ${shown(schema)}`);
     }
-    for (const keyword of FOREIGN) {
-      if (Object.hasOwn(schema, keyword)) {
-        throw refusal(
-          `${pointer}/${keyword}`,
-          "this keyword is not supported; use those of draft 2020-12",
-        );
-      }
+    const foreign = FOREIGN.find((keyword) => Object.hasOwn(schema, keyword));
+    if (foreign !== undefined) {
+      throw refusal(
+        `${pointer}/${foreign}`,
+        "this keyword is not supported; use those of draft 2020-12",
+      );
     }
     return { place, schema, reader: this };
   }

@@ -47,9 +47,8 @@ export function relaxing<T>(
       if (reason === "wrong" && options.wrong === false) throw error;
       if (reason === "costly" && options.lighter === false) throw error;
       relaxed ??= new Relaxed(schema);
-      const next = relaxed.without(error, budget.isWasted);
-      if (next === undefined) throw error;
-      current = next.schema;
+      if (!relaxed.leaveOut(error, budget.isWasted)) throw error;
+      current = relaxed.schema;
       const length = JSON.stringify(current).length;
       budget.spend(Math.ceil(length / CHARACTERS_A_UNIT), error.place);
     }
@@ -58,7 +57,7 @@ export function relaxing<T>(
 
 /** A schema from which more and more is left out. */
 class Relaxed {
-  private schema: unknown;
+  schema: unknown;
   private leftOut = 0;
   private steps = 0;
   /** How often a keyword of a value was left out. */
@@ -72,33 +71,34 @@ class Relaxed {
   }
 
   /**
-   * The schema without what an error is about; undefined where that is no part that can be left out.
+   * Leaves out what an error is about; the answer is whether that is a part that can be left out.
    *
    * @param isLast Whether there is no more than one attempt left.
    */
-  without(error: SchemaRefusal, isLast: boolean): { readonly schema: unknown } | undefined {
+  leaveOut(error: SchemaRefusal, isLast: boolean): boolean {
     if (error.reason === "costly") {
-      if (this.steps === LIGHTER_STEPS) return undefined;
+      if (this.steps === LIGHTER_STEPS) return false;
       if (isLast) this.steps = LIGHTER_STEPS - 1;
-      return { schema: this.schema = lighter(this.schema, this.steps++) };
+      this.schema = lighter(this.schema, this.steps++);
+      return true;
     }
     const found = find(this.schema, error.place);
-    if (found === undefined) return undefined;
+    if (found === undefined) return false;
     const { holder, name } = found;
     if (Array.isArray(holder)) {
       // A schema of a list that is none. What is meant by null is plain.
       holder[Number(name)] = holder[Number(name)] === null ? { type: "null" } : true;
-      return { schema: this.schema };
+      return true;
     }
     const keyword = error.reason === "states" ? longKeyword(holder, name) : name;
     if (keyword === "minProperties" && (numberOf(holder.minProperties) ?? 0) > 1) {
       holder.minProperties = 1;
-      return { schema: this.schema };
+      return true;
     }
-    return this.leaveOut(holder, keyword) ? { schema: this.schema } : undefined;
+    return this.leaveOutKeyword(holder, keyword);
   }
 
-  private leaveOut(holder: Schema, name: string): boolean {
+  private leaveOutKeyword(holder: Schema, name: string): boolean {
     const oneByOne = this.leftOut++ < MOST_ONE_BY_ONE;
     const key = keyOf(holder, name);
     const before = this.alike.get(key) ?? 0;

@@ -5,16 +5,16 @@ import { type Costs, MAX_STATES, SchemaRefusal } from "./limits.ts";
 const LAST = 0x10ffff;
 
 /** From `first` to `last` to the state `target`. */
-export interface Step {
+export interface Step<T = number> {
   readonly first: number;
   readonly last: number;
-  readonly target: number;
+  readonly target: T;
 }
 
-export interface State {
-  accepts: boolean;
+export interface State<T = number> {
+  readonly accepts: boolean;
   /** By their first characters, ascending; those of no step are refused. */
-  steps: Step[];
+  readonly steps: readonly Step<T>[];
 }
 
 /**
@@ -81,7 +81,7 @@ export class TextAutomaton {
         const left = complete(this.states[a]);
         const right = complete(other.states[b]);
         costs.look(left.length + right.length);
-        const steps: { first: number; last: number; target: [number, number] }[] = [];
+        const steps: Step<[number, number]>[] = [];
         for (let i = 0, j = 0; i < left.length && j < right.length;) {
           const first = Math.max(left[i].first, right[j].first);
           const last = Math.min(left[i].last, right[j].last);
@@ -163,16 +163,10 @@ function complete(state: State | undefined): Step[] {
   return steps;
 }
 
-/** What is known of a state. */
-export interface Found<T> {
-  accepts: boolean;
-  steps: { first: number; last: number; target: T }[];
-}
-
 /** Makes the states that can be reached, without those from which nothing is accepted. */
 export function explore<T>(
   start: () => T,
-  look: (state: T) => Found<T>,
+  look: (state: T) => State<T>,
   key: (state: T) => string,
   costs: Costs,
 ): TextAutomaton {
@@ -224,7 +218,7 @@ function trim(states: State[]): State[] {
 }
 
 /** Joins neighbours that lead to the same state. */
-function merge(steps: Step[]): Step[] {
+function merge(steps: readonly Step[]): Step[] {
   const merged: Step[] = [];
   for (const step of steps) {
     const before = merged.at(-1);
@@ -240,10 +234,10 @@ function splitSteps<T>(
   steps: readonly Step[],
   join: (targets: number[]) => T,
   costs: Costs,
-): Found<T>["steps"] {
+): Step<T>[] {
   const borders = [...new Set(steps.flatMap((s) => [s.first, s.last + 1]))].sort((a, b) => a - b);
   const starting = steps.toSorted((a, b) => a.first - b.first);
-  const split: Found<T>["steps"] = [];
+  const split: Step<T>[] = [];
   let within: Step[] = [];
   for (let i = 0, next = 0; i + 1 < borders.length; i++) {
     const [first, last] = [borders[i], borders[i + 1] - 1];
