@@ -213,22 +213,20 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
    */
   static async *together(generations: readonly Generation[]): AsyncGenerator<IndexedChunks> {
     const left = new Map(generations.entries());
+    let wake = () => {};
+    for (const one of generations) one.wake = () => wake();
     try {
       while (left.size > 0) {
-        const { promise, resolve } = Promise.withResolvers<void>();
         let waits = true;
         for (const [index, one] of left) {
           const chunks = one.take();
-          if (chunks?.length === 0) {
-            one.wake = resolve;
-            continue;
-          }
+          if (chunks?.length === 0) continue;
           waits = false;
           if (chunks !== undefined) yield { index, chunks };
           else if (one.finishReason !== undefined) left.delete(index);
           else throw endedEarly();
         }
-        if (waits) await promise;
+        if (waits) await new Promise<void>((resolve) => wake = resolve);
       }
     } finally {
       for (const one of generations) one.cancel();
