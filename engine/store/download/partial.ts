@@ -55,7 +55,7 @@ export class PartialFile implements Disposable {
    */
   static async open(file: RemoteFile, base: string): Promise<PartialFile> {
     const [path, journal] = [`${base}.part`, `${base}.journal`];
-    try {
+    return await writing(path, async () => {
       const data = await Deno.open(path, { read: true, write: true, create: true });
       try {
         const found = await readJournal(journal, file, (await data.stat()).size);
@@ -66,9 +66,7 @@ export class PartialFile implements Disposable {
         data.close();
         throw error;
       }
-    } catch (error) {
-      throw unwritable(path, error);
-    }
+    });
   }
 
   /** Forgets all that is there. */
@@ -77,23 +75,17 @@ export class PartialFile implements Disposable {
     this.identity = undefined;
     this.ranges = new RangeSet();
     this.resumable = false;
-    try {
+    await writing(this.path, async () => {
       // The journal first, permanently: it must never be found next to data that it does not describe.
       await this.#removeJournal();
       await syncFolder(dirname(this.journal));
       await this.data.truncate(0);
-    } catch (error) {
-      throw unwritable(this.path, error);
-    }
+    });
   }
 
   /** A handle of its own to write with. */
   async writer(): Promise<Deno.FsFile> {
-    try {
-      return await Deno.open(this.path, { write: true });
-    } catch (error) {
-      throw unwritable(this.path, error);
-    }
+    return await writing(this.path, () => Deno.open(this.path, { write: true }));
   }
 
   /** Fills `into` from `offset` on; returns how many bytes there were. */
@@ -142,24 +134,20 @@ export class PartialFile implements Disposable {
 
   /** Flushes all of it; it then is as long as it says. */
   async complete(bytes: number): Promise<void> {
-    try {
+    await writing(this.path, async () => {
       await this.data.truncate(bytes);
       await this.data.sync();
-    } catch (error) {
-      throw unwritable(this.path, error);
-    }
+    });
   }
 
   /** Moves the complete file into place, in one step. */
   async place(target: string): Promise<void> {
-    try {
+    await writing(target, async () => {
       await this.#writing;
       await Deno.rename(this.path, target);
       await syncFolder(dirname(target));
       await this.#removeJournal();
-    } catch (error) {
-      throw unwritable(target, error);
-    }
+    });
   }
 
   /** Removes all of it. */
@@ -215,8 +203,20 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** An error that says that something cannot be written, and why. */
-export function unwritable(path: string, error: unknown): M40Error {
+/**
+ * Does what writes at a path.
+ *
+ * @throws {M40Error} `io` where that fails, with why and what to do.
+ */
+export async function writing<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw unwritable(path, error);
+  }
+}
+
+function unwritable(path: string, error: unknown): M40Error {
   if (error instanceof M40Error) return error;
   const { code } = error as { code?: unknown };
   const advice = code === "ENOSPC" || code === "EDQUOT"

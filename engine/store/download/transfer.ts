@@ -4,7 +4,7 @@ import { readBody } from "./body.ts";
 import { Changed, DownloadError, Fault, Misranged, NoRanges } from "./errors.ts";
 import type { FileHash } from "./file_hash.ts";
 import { ifRange } from "./identity.ts";
-import { type PartialFile, unwritable } from "./partial.ts";
+import { type PartialFile, writing } from "./partial.ts";
 import { pauseMs } from "./pause.ts";
 import type { Range } from "./ranges.ts";
 import { type Asked, dismiss, type Remote } from "./remote.ts";
@@ -232,7 +232,10 @@ export class Transfer implements Disposable {
       }
       const isNew = !partial.ranges.has(at, at + wanted.length);
       if (isNew) {
-        await writeAt(out, at, wanted, partial.path);
+        await writing(partial.path, async () => {
+          await out.seek(at, Deno.SeekMode.Start);
+          for (let done = 0; done < wanted.length;) done += await out.write(wanted.subarray(done));
+        });
         partial.ranges.add(at, at + wanted.length);
         hash.upTo(partial.ranges.prefix);
       }
@@ -260,19 +263,5 @@ export class Transfer implements Disposable {
     const { tuning: { attempts }, remote } = this.context;
     if (misranged > 0) return Math.min(attempts, MISRANGED_ATTEMPTS);
     return remote.answered ? attempts : Math.min(attempts, FIRST_ATTEMPTS);
-  }
-}
-
-async function writeAt(
-  file: Deno.FsFile,
-  at: number,
-  bytes: Uint8Array,
-  path: string,
-): Promise<void> {
-  try {
-    await file.seek(at, Deno.SeekMode.Start);
-    for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
-  } catch (error) {
-    throw unwritable(path, error);
   }
 }
