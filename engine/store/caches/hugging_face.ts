@@ -13,12 +13,7 @@ import { huggingFaceDirectory } from "../folders.ts";
 import { localCompanion } from "../local_companion.ts";
 import { isModelName } from "../names.ts";
 import type { ModelRecord } from "../record.ts";
-import {
-  canonical,
-  countByQuantisation,
-  type Variant,
-  variantsOf,
-} from "../sources/quantisations.ts";
+import { onlyOfQuantisation, type Variant, variantsOf } from "../sources/quantisations.ts";
 import type { ForeignModel } from "./foreign_model.ts";
 
 const MAX_REPOSITORIES = 10_000;
@@ -85,22 +80,25 @@ async function repositoryModels(root: string, repository: string): Promise<Forei
       const companion = await localCompanion(path, variant.files.length > 1);
       if (companion !== undefined) companions.set(variant, companion);
     }
-    const counts = countByQuantisation(variants.filter((variant) => !companions.has(variant)));
+    const only = onlyOfQuantisation(variants.filter((variant) => !companions.has(variant)));
     for (const variant of variants) {
       const { stem } = variant;
       // The first revision that has all of a model counts: parts of two are not of one model.
       if (models.has(stem)) continue;
-      models.set(stem, modelOf(repository, variant, counts, found, companions.get(variant)));
+      models.set(
+        stem,
+        modelOf(repository, variant, only.has(variant), found, companions.get(variant)),
+      );
     }
   }
   return [...models.values()];
 }
 
-/** @param counts How many models there are of each quantisation: where there are two, that does not decide. */
+/** @param isOnly Whether it is the only model of its quantisation, which names it then. */
 function modelOf(
   repository: string,
   variant: Variant,
-  counts: ReadonlyMap<string, number>,
+  isOnly: boolean,
   found: ReadonlyMap<string, Found>,
   companion: Companion | undefined,
 ): ForeignModel {
@@ -109,8 +107,6 @@ function modelOf(
   const paths = files.map(({ path }) => found.get(path)!.path);
   const place = files[0].path;
   const { stem } = splitFileName(basename(place))!;
-  const isOnly = quantisation !== undefined && companion === undefined &&
-    counts.get(canonical(quantisation)) === 1;
   const source = isOnly ? `${address}:${quantisation}` : `${address}/${place}`;
   const record: ModelRecord = {
     source,

@@ -8,7 +8,7 @@ import type { Companion } from "../../gguf/mod.ts";
 import { DownloadError } from "../download/errors.ts";
 import type { RemoteFile } from "../download/types.ts";
 import { splitFileName } from "../names.ts";
-import { canonical, countByQuantisation, type Variant } from "./quantisations.ts";
+import { onlyOfQuantisation, type Variant } from "./quantisations.ts";
 import { remoteCompanion } from "./remote_head.ts";
 
 /** Files that are looked at, at most, how many at once, and the time for all, in milliseconds. */
@@ -68,10 +68,9 @@ export async function findCompanions(
 function suspectsOf(variants: readonly Variant[], repository: readonly Variant[]): Variant[] {
   const isNamed = ({ stem }: Variant) => OFTEN_A_COMPANION.test(stem);
   const distinguishes = !repository.every(isNamed);
-  const counts = countByQuantisation(variants);
+  const only = onlyOfQuantisation(variants);
   return variants.filter((variant) => {
-    const { quantisation } = variant;
-    const hasTwin = quantisation !== undefined && counts.get(canonical(quantisation))! > 1;
+    const hasTwin = variant.quantisation !== undefined && !only.has(variant);
     return hasTwin || distinguishes && isNamed(variant);
   });
 }

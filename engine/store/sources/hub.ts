@@ -15,9 +15,8 @@ import { describeCompanions, findCompanions, type Identified } from "./companion
 import { hubEndpoint, hubToken, urlBelow } from "./endpoints.ts";
 import { plainName } from "./plain_name.ts";
 import {
-  canonical,
-  countByQuantisation,
   type ListedFile,
+  onlyOfQuantisation,
   quantisationOf,
   sameQuantisation,
   type Variant,
@@ -80,14 +79,10 @@ export async function findOnHub(reference: HubReference, signal?: AbortSignal): 
     );
   }
   const wanted = select({ variants, all, companions }, reference, snapshot.id);
-  const counts = countByQuantisation(variants);
-  const models = new Set(variants);
-  const choices = wanted.map((variant) => {
-    const { quantisation } = variant;
-    const isOnly = models.has(variant) && quantisation !== undefined &&
-      counts.get(canonical(quantisation)) === 1;
-    return choiceOf(variant, isOnly, reference, snapshot);
-  });
+  const only = onlyOfQuantisation(variants);
+  const choices = wanted.map((variant) =>
+    choiceOf(variant, only.has(variant), reference, snapshot)
+  );
   const chosen = new Set(wanted);
   return {
     title: reference.alias?.names[0] ?? `hf.co/${snapshot.id}`,

@@ -63,19 +63,15 @@ export function sameQuantisation(a: string | undefined, b: string | undefined): 
   return a !== undefined && b !== undefined && canonical(a) === canonical(b);
 }
 
-/** How many variants there are of each quantisation, by its {@link canonical} name. */
-export function countByQuantisation(variants: readonly Variant[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { quantisation } of variants) {
-    if (quantisation === undefined) continue;
-    const name = canonical(quantisation);
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  return counts;
+/** Those of variants whose quantisation no other one has. */
+export function onlyOfQuantisation(variants: readonly Variant[]): ReadonlySet<Variant> {
+  const named = variants.filter(({ quantisation }) => quantisation !== undefined);
+  const groups = Map.groupBy(named, ({ quantisation }) => canonical(quantisation!));
+  return new Set(groups.values().filter(({ length }) => length === 1).flatMap((group) => group));
 }
 
 /** One spelling for the same quantisation. */
-export function canonical(quantisation: string): string {
+function canonical(quantisation: string): string {
   return quantisation.toUpperCase().replace(/^FP(?=\d)/, "F");
 }
 
