@@ -24,14 +24,9 @@ export function refusalOf(kinds: readonly string[]): string | undefined {
   return "it has no GGUF file of weights";
 }
 
-/** What m40 leaves out of the layers of a model, each for a sentence that ends in "is not used". */
-const LEFT_OUT: Readonly<Record<string, string>> = {
-  draft: "its drafter",
-};
-
 /** What is left out of a model with these layers, for a sentence each that ends in "is not used". */
 export function leftOut(kinds: readonly string[]): string[] {
-  return Object.entries(LEFT_OUT).filter(([kind]) => kinds.includes(kind)).map(([, what]) => what);
+  return kinds.includes("draft") ? ["its drafter"] : [];
 }
 
 /** A manifest among others for the same name. */
