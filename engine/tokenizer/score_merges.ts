@@ -13,7 +13,7 @@ const CACHED_PAIRS_LOG2 = 16;
 export class ScoreMerges implements Merges {
   readonly #ids: ReadonlyMap<string, number>;
   readonly #texts: ArrayLike<string>;
-  /** By token: how many different scores are higher. */
+  /** By token: how many scores are higher. */
   readonly #ranks: Int32Array;
   readonly #left = new Int32Array(1 << CACHED_PAIRS_LOG2).fill(-1);
   readonly #right = new Int32Array(1 << CACHED_PAIRS_LOG2);
@@ -27,9 +27,8 @@ export class ScoreMerges implements Merges {
   constructor(ids: ReadonlyMap<string, number>, texts: ArrayLike<string>, scores: Float32Array) {
     this.#ids = ids;
     this.#texts = texts;
-    const falling = Float32Array.from(new Set(scores)).sort().reverse();
-    const ranks = new Map(Array.from(falling, (score, rank) => [score, rank]));
-    this.#ranks = Int32Array.from(scores, (score) => ranks.get(score)!);
+    const ascending = scores.toSorted();
+    this.#ranks = Int32Array.from(scores, (score) => countAbove(ascending, score));
   }
 
   find(left: number, right: number): number {
@@ -53,6 +52,17 @@ export class ScoreMerges implements Merges {
   #textOf(symbol: number): string {
     return symbol < 0 ? String.fromCodePoint(codePointOf(symbol)) : this.#texts[symbol];
   }
+}
+
+/** How many numbers of an ascending list are above one. */
+function countAbove(ascending: Float32Array, value: number): number {
+  let [low, high] = [0, ascending.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ascending[middle] > value) high = middle;
+    else low = middle + 1;
+  }
+  return ascending.length - low;
 }
 
 /** Mixes two ids with odd multipliers; the high bits depend on all of them. */
