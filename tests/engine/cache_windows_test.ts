@@ -1,6 +1,7 @@
 import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
-import { Engine, type EngineOptions, type GenerateRequest } from "../../engine/mod.ts";
+import type { Engine, GenerateRequest } from "../../engine/mod.ts";
 import { BACKEND } from "../fixtures/device_harness.ts";
+import { loadEngine, withEngine } from "../fixtures/engine_fixture.ts";
 import { golden } from "../fixtures/goldens.ts";
 import { CONTEXT, WINDOW, writeWindowedModel } from "../fixtures/windowed_model.ts";
 
@@ -15,14 +16,7 @@ const KV_BLOCK = 32;
 /** A context that one step can fill, in which no KV block is ever behind a window while others are needed. */
 const SHORT_CONTEXT = 256;
 
-async function withEngine<T>(
-  options: EngineOptions,
-  work: (engine: Engine) => Promise<T>,
-  model = MODEL,
-) {
-  await using engine = await Engine.load(model, { device: BACKEND, threads: 1, ...options });
-  return await work(engine);
-}
+const OPTIONS = { path: MODEL, contextTokens: CONTEXT };
 
 interface Answer {
   readonly tokens: number[];
@@ -64,7 +58,7 @@ async function answersAlone(
   count: number,
   request: (i: number) => GenerateRequest,
 ): Promise<Answer[]> {
-  return await withEngine({ parallel: 1, contextTokens: CONTEXT }, async (engine) => {
+  return await withEngine({ ...OPTIONS, parallel: 1 }, async (engine) => {
     const answers: Answer[] = [];
     for (let i = 0; i < count; i++) answers.push(await answerOf(engine, request(i)));
     return answers;
@@ -77,24 +71,20 @@ Deno.test("KV blocks behind the windows are given back, and tokens and logits ar
     maxTokens: SHORT_CONTEXT - 30,
     sampling: { temperature: 1, seed: 5 },
   };
-  const kept = await withEngine({ contextTokens: SHORT_CONTEXT }, async (engine) => {
+  const kept = await withEngine({ ...OPTIONS, contextTokens: SHORT_CONTEXT }, async (engine) => {
     assertEquals(engine.plan.groups.length, 1);
     return await answerOf(engine, asked);
   });
-  await withEngine({ contextTokens: CONTEXT }, async (engine) => {
-    assertEquals(engine.plan.groups.map(({ window }) => window), [WINDOW, WINDOW, 0]);
-    let most = 0;
-    const answer = await answerOf(engine, asked, () => {
-      most = Math.max(most, ...engine.slots().map(({ kvBlocks }) => kvBlocks));
-    });
-    assertEquals(answer, kept);
-    const whole = Math.ceil((30 + answer.tokens.length) / KV_BLOCK);
-    assert(whole >= 5, `an answer of ${answer.tokens.length} tokens says little`);
-    assert(
-      most <= whole + 2 * (Math.ceil(WINDOW / KV_BLOCK) + 1),
-      `${most} for ${whole} of tokens`,
-    );
+  await using engine = await loadEngine(OPTIONS);
+  assertEquals(engine.plan.groups.map(({ window }) => window), [WINDOW, WINDOW, 0]);
+  let most = 0;
+  const answer = await answerOf(engine, asked, () => {
+    most = Math.max(most, ...engine.slots().map(({ kvBlocks }) => kvBlocks));
   });
+  assertEquals(answer, kept);
+  const whole = Math.ceil((30 + answer.tokens.length) / KV_BLOCK);
+  assert(whole >= 5, `an answer of ${answer.tokens.length} tokens says little`);
+  assert(most <= whole + 2 * (Math.ceil(WINDOW / KV_BLOCK) + 1), `${most} for ${whole} of tokens`);
 });
 
 Deno.test("the logits of a long text are those of one step, though windows pass over its start", async () => {
@@ -107,33 +97,31 @@ Deno.test("the logits of a long text are those of one step, though windows pass 
     return rows;
   };
   const kept = await withEngine(
-    { contextTokens: SHORT_CONTEXT },
+    { ...OPTIONS, contextTokens: SHORT_CONTEXT },
     (engine) => evaluated(engine, text),
   );
-  await withEngine({ contextTokens: CONTEXT, logitsOutputs: 64 }, async (engine) => {
-    const rows = await evaluated(engine, [...text, ...promptOf(CONTEXT - text.length, 3)]);
-    assertEquals(rows.length, CONTEXT);
-    kept.forEach((row, i) => assertEquals(rows[i], row, `position ${i}`));
-    await engine.idle();
-    assertEquals(engine.status().usedKvBlocks, 0);
-    // Scored, in decode rows and several at once, they are the same but for rounding.
-    const scored = await engine.score(text, { topLogprobs: 0 }).result;
-    scored.forEach(({ token, logprob }, i) => {
-      const logits = new Float32Array(rows[i].buffer);
-      const sum = logits.reduce((sum, value) => sum + Math.exp(value - logits[token]), 0);
-      assertAlmostEquals(logprob!, -Math.log(sum), 1e-3);
-    });
+  await using engine = await loadEngine({ ...OPTIONS, logitsOutputs: 64 });
+  const rows = await evaluated(engine, [...text, ...promptOf(CONTEXT - text.length, 3)]);
+  assertEquals(rows.length, CONTEXT);
+  kept.forEach((row, i) => assertEquals(rows[i], row, `position ${i}`));
+  await engine.idle();
+  assertEquals(engine.status().usedKvBlocks, 0);
+  // Scored, in decode rows and several at once, they are the same but for rounding.
+  const scored = await engine.score(text, { topLogprobs: 0 }).result;
+  scored.forEach(({ token, logprob }, i) => {
+    const logits = new Float32Array(rows[i].buffer);
+    const sum = logits.reduce((sum, value) => sum + Math.exp(value - logits[token]), 0);
+    assertAlmostEquals(logprob!, -Math.log(sum), 1e-3);
   });
 });
 
 Deno.test("requests of all lengths get the tokens that each gets alone, whatever else is served", async () => {
   const alone = await answersAlone(14, request);
-  await withEngine({ parallel: 8, maxQueue: 64, contextTokens: CONTEXT }, async (engine) => {
-    const among = await Promise.all(alone.map((_, i) => answerOf(engine, request(i))));
-    assertEquals(among, alone);
-    await engine.idle();
-    assertEquals(engine.status().usedKvBlocks, 0);
-  });
+  await using engine = await loadEngine({ ...OPTIONS, parallel: 8, maxQueue: 64 });
+  const among = await Promise.all(alone.map((_, i) => answerOf(engine, request(i))));
+  assertEquals(among, alone);
+  await engine.idle();
+  assertEquals(engine.status().usedKvBlocks, 0);
 });
 
 Deno.test("a KV cache that is too small changes no request's tokens, with and without host memory", async () => {
@@ -146,45 +134,43 @@ Deno.test("a KV cache that is too small changes no request's tokens, with and wi
   const alone = await answersAlone(10, growing);
   for (const hostCacheBytes of [0, 2 ** 21]) {
     // As many KV blocks as one sequence of the whole context takes.
-    const options = { parallel: 8, maxQueue: 64, contextTokens: CONTEXT, kvBlocks: 1 };
-    await withEngine({ ...options, hostCacheBytes }, async (engine) => {
-      const among = await Promise.all(alone.map((_, i) => answerOf(engine, growing(i))));
-      assertEquals(among, alone);
-      await engine.idle();
-      const { preemptions, recomputations, usedKvBlocks, running } = engine.status();
-      assert(preemptions > 0, "no sequence was preempted");
-      assertEquals(recomputations > 0, hostCacheBytes === 0);
-      assertEquals([usedKvBlocks, running], [0, 0]);
-    });
+    const options = { parallel: 8, maxQueue: 64, kvBlocks: 1 };
+    await using engine = await loadEngine({ ...OPTIONS, ...options, hostCacheBytes });
+    const among = await Promise.all(alone.map((_, i) => answerOf(engine, growing(i))));
+    assertEquals(among, alone);
+    await engine.idle();
+    const { preemptions, recomputations, usedKvBlocks, running } = engine.status();
+    assert(preemptions > 0, "no sequence was preempted");
+    assertEquals(recomputations > 0, hostCacheBytes === 0);
+    assertEquals([usedKvBlocks, running], [0, 0]);
   }
 });
 
 Deno.test("a prefix is found again after its KV blocks fell behind the windows, and where a conversation goes on", async () => {
-  await withEngine({ parallel: 2, contextTokens: CONTEXT }, async (engine) => {
-    const prompt = promptOf(500, 7);
-    const asked: GenerateRequest = { prompt, maxTokens: 120, sampling: { temperature: 0 } };
-    const first = await answerOf(engine, asked);
-    const found = async (request: GenerateRequest) => {
-      const before = engine.status();
-      const answer = await answerOf(engine, request);
-      return { answer, tokens: engine.status().cachedTokens - before.cachedTokens };
-    };
-    // Its end was given back while the answer was sampled, and is published still.
-    const again = await found(asked);
-    assertEquals([again.answer, again.tokens], [first, 480]);
-    const conversation = [...prompt, ...first.tokens, ...promptOf(50, 8)];
-    const next = await found({ ...asked, prompt: conversation });
-    assertEquals(next.tokens, Math.floor((500 + first.tokens.length - 1) / KV_BLOCK) * KV_BLOCK);
-    // One with the same start that diverges early finds cached blocks inside it.
-    const other = await found({ ...asked, prompt: [...prompt.slice(0, 200), ...promptOf(60, 9)] });
-    assertEquals(other.tokens, 192);
-    const fresh = await withEngine(
-      { parallel: 1, contextTokens: CONTEXT },
-      (alone) => answerOf(alone, { ...asked, prompt: conversation }),
-    );
-    // On a GPU KV blocks that were decoded are those of a prompt but for rounding.
-    if (BACKEND === "cpu") assertEquals(next.answer, fresh);
-  });
+  await using engine = await loadEngine({ ...OPTIONS, parallel: 2 });
+  const prompt = promptOf(500, 7);
+  const asked: GenerateRequest = { prompt, maxTokens: 120, sampling: { temperature: 0 } };
+  const first = await answerOf(engine, asked);
+  const found = async (request: GenerateRequest) => {
+    const before = engine.status();
+    const answer = await answerOf(engine, request);
+    return { answer, tokens: engine.status().cachedTokens - before.cachedTokens };
+  };
+  // Its end was given back while the answer was sampled, and is published still.
+  const again = await found(asked);
+  assertEquals([again.answer, again.tokens], [first, 480]);
+  const conversation = [...prompt, ...first.tokens, ...promptOf(50, 8)];
+  const next = await found({ ...asked, prompt: conversation });
+  assertEquals(next.tokens, Math.floor((500 + first.tokens.length - 1) / KV_BLOCK) * KV_BLOCK);
+  // One with the same start that diverges early finds cached blocks inside it.
+  const other = await found({ ...asked, prompt: [...prompt.slice(0, 200), ...promptOf(60, 9)] });
+  assertEquals(other.tokens, 192);
+  const fresh = await withEngine(
+    { ...OPTIONS, parallel: 1 },
+    (alone) => answerOf(alone, { ...asked, prompt: conversation }),
+  );
+  // On a GPU KV blocks that were decoded are those of a prompt but for rounding.
+  if (BACKEND === "cpu") assertEquals(next.answer, fresh);
 });
 
 Deno.test("n answers to a prompt of many windows compute it once, each what it would be alone", async () => {
@@ -195,23 +181,22 @@ Deno.test("n answers to a prompt of many windows compute it once, each what it w
     sampling: { temperature: 1, seed },
     topLogprobs: 1,
   });
-  const alone = await withEngine({ parallel: 1, contextTokens: CONTEXT }, async (engine) => {
+  const alone = await withEngine({ ...OPTIONS, parallel: 1 }, async (engine) => {
     const answers = [];
     for (let seed = 0; seed < 5; seed++) answers.push(await answerOf(engine, asked(seed)));
     return answers.map(({ tokens }) => tokens);
   });
   // With two slots, some are admitted when the first has left the end of the prompt far behind.
   for (const parallel of [2, 5]) {
-    await withEngine({ parallel, contextTokens: CONTEXT }, async (engine) => {
-      const generations = engine.generateAll(alone.map((_, seed) => asked(seed)));
-      const answers = await Promise.all(generations.map(async (generation) => {
-        const tokens: number[] = [];
-        for await (const chunk of generation) tokens.push(...chunk.tokens.map((t) => t.token));
-        return tokens;
-      }));
-      assertEquals(answers, alone);
-      assert(engine.status().promptTokens <= 330 + 4 * (330 % KV_BLOCK));
-    });
+    await using engine = await loadEngine({ ...OPTIONS, parallel });
+    const generations = engine.generateAll(alone.map((_, seed) => asked(seed)));
+    const answers = await Promise.all(generations.map(async (generation) => {
+      const tokens: number[] = [];
+      for await (const chunk of generation) tokens.push(...chunk.tokens.map((t) => t.token));
+      return tokens;
+    }));
+    assertEquals(answers, alone);
+    assert(engine.status().promptTokens <= 330 + 4 * (330 % KV_BLOCK));
   }
 });
 
@@ -229,7 +214,7 @@ const MODELS = {
 
 for (const [name, groups] of Object.entries(MODELS)) {
   Deno.test(`${name}: a sequence that is preempted, shares a prefix or is far beyond its windows gets the tokens of a cache that keeps all`, async () => {
-    const model = await writeWindowedModel(FOLDER, name);
+    const path = await writeWindowedModel(FOLDER, name);
     const asked = (i: number): GenerateRequest => ({
       prompt: [...promptOf(70, 0), ...promptOf(1 + 9 * i, 1 + i)],
       maxTokens: SHORT_CONTEXT - 80 - 9 * i,
@@ -237,25 +222,24 @@ for (const [name, groups] of Object.entries(MODELS)) {
     });
     const requests = [0, 1, 2, 3].map(asked);
     const kept: Answer[] = [];
-    await withEngine({ contextTokens: SHORT_CONTEXT }, async (engine) => {
+    await withEngine({ path, contextTokens: SHORT_CONTEXT }, async (engine) => {
       assertEquals(engine.plan.groups.length, 1);
       for (const request of requests) kept.push(await answerOf(engine, request));
-    }, model);
+    });
     for (const hostCacheBytes of [0, 2 ** 20]) {
       const options = { parallel: 4, contextTokens: CONTEXT, hostCacheBytes, kvBlocks: 1 };
-      await withEngine(options, async (engine) => {
-        assertEquals(engine.plan.groups.length, groups);
-        const got = await Promise.all(requests.map((request) => answerOf(engine, request)));
-        assertEquals(got, kept);
-        await engine.idle();
-        assertEquals(engine.status().usedKvBlocks, 0);
-      }, model);
+      await using engine = await loadEngine({ path, ...options });
+      assertEquals(engine.plan.groups.length, groups);
+      const got = await Promise.all(requests.map((request) => answerOf(engine, request)));
+      assertEquals(got, kept);
+      await engine.idle();
+      assertEquals(engine.status().usedKvBlocks, 0);
     }
   });
 }
 
 Deno.test("a latent cache: its KV blocks are shared, saved, restored and computed again, and no request's tokens change", async () => {
-  const model = golden("deepseek2");
+  const path = golden("deepseek2");
   const asked = (i: number): GenerateRequest => ({
     prompt: [...promptOf(70, i % 3), ...promptOf(1 + 5 * i, 1 + i)],
     maxTokens: 110,
@@ -263,19 +247,18 @@ Deno.test("a latent cache: its KV blocks are shared, saved, restored and compute
   });
   const requests = Array.from({ length: 8 }, (_, i) => asked(i));
   const alone: Answer[] = [];
-  await withEngine({ parallel: 1 }, async (engine) => {
+  await withEngine({ path, parallel: 1 }, async (engine) => {
     // K of 40 values in 3 layers, and no V: F16.
     assertEquals(engine.plan.cacheBytes / engine.plan.kvBlocks, 3 * 40 * 2 * KV_BLOCK);
     for (const request of requests) alone.push(await answerOf(engine, request));
-  }, model);
+  });
   for (const hostCacheBytes of [0, 2 ** 20]) {
-    await withEngine({ parallel: 4, hostCacheBytes, kvBlocks: 1 }, async (engine) => {
-      const got = await Promise.all(requests.map((request) => answerOf(engine, request)));
-      assertEquals(got, alone);
-      await engine.idle();
-      const { preemptions, recomputations, cachedTokens, usedKvBlocks } = engine.status();
-      assert(preemptions > 0 && cachedTokens > 0);
-      assertEquals([recomputations > 0, usedKvBlocks], [hostCacheBytes === 0, 0]);
-    }, model);
+    await using engine = await loadEngine({ path, parallel: 4, hostCacheBytes, kvBlocks: 1 });
+    const got = await Promise.all(requests.map((request) => answerOf(engine, request)));
+    assertEquals(got, alone);
+    await engine.idle();
+    const { preemptions, recomputations, cachedTokens, usedKvBlocks } = engine.status();
+    assert(preemptions > 0 && cachedTokens > 0);
+    assertEquals([recomputations > 0, usedKvBlocks], [hostCacheBytes === 0, 0]);
   }
 });

@@ -2,7 +2,14 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { openDevice, openDeviceProcess } from "../../engine/device/open.ts";
 import { Engine, type EngineOptions, M40Error } from "../../engine/mod.ts";
 import { BACKEND } from "../fixtures/device_harness.ts";
-import { asking, cardOf, collect, promptOf, withEngine } from "../fixtures/engine_fixture.ts";
+import {
+  asking,
+  cardOf,
+  collect,
+  loadEngine,
+  promptOf,
+  withEngine,
+} from "../fixtures/engine_fixture.ts";
 import { GOLDEN, golden } from "../fixtures/goldens.ts";
 import { TemporaryEnvironment } from "../fixtures/temporary.ts";
 
@@ -115,14 +122,13 @@ Deno.test("the process gets what the driver goes by of the environment, and no s
 });
 
 Deno.test("a call between two steps that finds the process gone keeps no later one waiting, and the engine closes", async () => {
-  await withEngine({ deviceProcess: true }, async (engine) => {
-    const { kernels, program } = cardOf(engine);
-    await collect(engine.generate(asking(promptOf(5), 2)));
-    Deno.kill(kernels.processId!, "SIGKILL");
-    for (let i = 0; i < 2; i++) {
-      assertEquals((await assertRejects(() => program.executors(1), M40Error)).code, "device");
-    }
-    const { error } = await collect(engine.generate(asking(promptOf(5), 2)));
-    assert(error instanceof M40Error && error.code === "device", `${error}`);
-  });
+  await using engine = await loadEngine({ deviceProcess: true });
+  const { kernels, program } = cardOf(engine);
+  await collect(engine.generate(asking(promptOf(5), 2)));
+  Deno.kill(kernels.processId!, "SIGKILL");
+  for (let i = 0; i < 2; i++) {
+    assertEquals((await assertRejects(() => program.executors(1), M40Error)).code, "device");
+  }
+  const { error } = await collect(engine.generate(asking(promptOf(5), 2)));
+  assert(error instanceof M40Error && error.code === "device", `${error}`);
 });

@@ -4,7 +4,7 @@ import type { Constraint, Engine, EngineOptions, GenerateRequest } from "../../e
 import { Constraints } from "../../engine/grammar/constraints.ts";
 import type { Steering } from "../../engine/sampling/steering.ts";
 import { demoModelFile } from "../../engine/store/demo_model.ts";
-import { promptOf, withEngine } from "../fixtures/engine_fixture.ts";
+import { loadEngine, promptOf, withEngine } from "../fixtures/engine_fixture.ts";
 import { golden } from "../fixtures/goldens.ts";
 
 /** An object as an agent's tool has it: most of its text is certain. */
@@ -139,19 +139,18 @@ Deno.test("max_tokens and stop strings end an answer among certain tokens, where
 });
 
 Deno.test("right drafts of a certain text are accepted together: a text forced in the tokenizer's own tokens needs few steps", async () => {
-  await withEngine({ path: demoModelFile, contextTokens: 256 }, async (engine) => {
-    const text = "These are the only words that there may be, whatever the model thinks of them.";
-    // So that it is the likeliest way to write it.
-    const usual = engine.tokenizer.encode(text, { addSpecial: false });
-    const logitBias = new Map(usual.map((token) => [token, 100]));
-    const [answer] = await answersOf(engine, [{
-      prompt: "x",
-      constraint: { kind: "choice", texts: [text] },
-      sampling: { temperature: 0, logitBias },
-    }]);
-    assertEquals(answer.text, text);
-    const { steps, draftTokens } = engine.status();
-    assert(draftTokens > usual.length / 2, `${draftTokens} of ${usual.length} were drafted`);
-    assert(steps < answer.completionTokens / 2, `${steps} steps for ${answer.completionTokens}`);
-  });
+  await using engine = await loadEngine({ path: demoModelFile, contextTokens: 256 });
+  const text = "These are the only words that there may be, whatever the model thinks of them.";
+  // So that it is the likeliest way to write it.
+  const usual = engine.tokenizer.encode(text, { addSpecial: false });
+  const logitBias = new Map(usual.map((token) => [token, 100]));
+  const [answer] = await answersOf(engine, [{
+    prompt: "x",
+    constraint: { kind: "choice", texts: [text] },
+    sampling: { temperature: 0, logitBias },
+  }]);
+  assertEquals(answer.text, text);
+  const { steps, draftTokens } = engine.status();
+  assert(draftTokens > usual.length / 2, `${draftTokens} of ${usual.length} were drafted`);
+  assert(steps < answer.completionTokens / 2, `${steps} steps for ${answer.completionTokens}`);
 });

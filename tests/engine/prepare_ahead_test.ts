@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers";
 import type { GenerateRequest } from "../../engine/mod.ts";
 import type { Steering } from "../../engine/sampling/steering.ts";
 import { prepareAhead } from "../../engine/scheduler/steps/prepare_ahead.ts";
-import { collect, promptOf, withEngine } from "../fixtures/engine_fixture.ts";
+import { collect, loadEngine, promptOf, withEngine } from "../fixtures/engine_fixture.ts";
 
 const now = () => performance.now();
 const unknown = () => [Infinity];
@@ -136,12 +136,11 @@ Deno.test("what steers an answer prepares while its prompt is computed, with its
     maxTokens: 20,
     sampling: { temperature: 1, seed: 3, ignoreEos: true },
   };
-  await withEngine({}, async (engine) => {
-    const prepared = await collect(engine.generate({ ...request, steering }));
-    assertEquals(lengths.slice(0, 2), [0, 0]);
-    assertEquals(prepared.error, undefined);
-    assertEquals(prepared, await collect(engine.generate(request)));
-  });
+  await using engine = await loadEngine();
+  const prepared = await collect(engine.generate({ ...request, steering }));
+  assertEquals(lengths.slice(0, 2), [0, 0]);
+  assertEquals(prepared.error, undefined);
+  assertEquals(prepared, await collect(engine.generate(request)));
 });
 
 Deno.test("what steers an answer finds out what may come in parts, in turn with others; the answer is the same", async () => {

@@ -8,8 +8,8 @@ import { buildNetworks, type Constraint, grammarOf } from "../../engine/grammar/
 import { parseJson } from "../../engine/json/parse_json.ts";
 import type { Job } from "../../engine/side_thread/jobs.ts";
 import { SideThread } from "../../engine/side_thread/side_thread.ts";
-import { withEngine } from "../fixtures/engine_fixture.ts";
 import { loadTokenizer, readGguf } from "../../engine/mod.ts";
+import { loadEngine } from "../fixtures/engine_fixture.ts";
 import { GOLDEN } from "../fixtures/goldens.ts";
 import { answerOf, startServer } from "../fixtures/server_fixture.ts";
 
@@ -78,54 +78,52 @@ Deno.test("an automaton of networks that another thread has built is the same", 
 });
 
 Deno.test("grammars are built while others have their turn, refused ones with the same words", async () => {
-  await withEngine({}, async (engine) => {
-    const request = { prompt: [5], maxTokens: 1 };
-    const direct = await assertRejects(
-      async () => await engine.generate({ ...request, constraint: REFUSED }).done,
-      M40Error,
-    );
-    // The thread runs.
-    await engine.ready({ ...request, constraint: CONSTRAINTS[0] });
-    let refused: unknown;
-    const turns = await turnsWithin(async () => {
-      refused = await engine.ready({ ...request, constraint: REFUSED }).catch((error) => error);
-    });
-    assert(refused instanceof M40Error);
-    assertEquals(
-      [refused.code, refused.message, refused.param],
-      [direct.code, direct.message, direct.param],
-    );
-    assert(turns > 10, `${turns} turns`);
-    const parameters = {
-      type: "object",
-      properties: Object.fromEntries(
-        Array.from({ length: 1500 }, (_, i) => [`property_${i}`, { type: "string" }]),
-      ),
-    };
-    const tools = {
-      format: HERMES,
-      tools: [{ name: "f", parameters, strict: true }],
-      choice: "required",
-      parallel: false,
-    } as const;
-    const inTools = await turnsWithin(() => engine.ready({ ...request, tools }));
-    assert(inTools > 10, `${inTools} turns`);
+  await using engine = await loadEngine();
+  const request = { prompt: [5], maxTokens: 1 };
+  const direct = await assertRejects(
+    async () => await engine.generate({ ...request, constraint: REFUSED }).done,
+    M40Error,
+  );
+  // The thread runs.
+  await engine.ready({ ...request, constraint: CONSTRAINTS[0] });
+  let refused: unknown;
+  const turns = await turnsWithin(async () => {
+    refused = await engine.ready({ ...request, constraint: REFUSED }).catch((error) => error);
   });
+  assert(refused instanceof M40Error);
+  assertEquals(
+    [refused.code, refused.message, refused.param],
+    [direct.code, direct.message, direct.param],
+  );
+  assert(turns > 10, `${turns} turns`);
+  const parameters = {
+    type: "object",
+    properties: Object.fromEntries(
+      Array.from({ length: 1500 }, (_, i) => [`property_${i}`, { type: "string" }]),
+    ),
+  };
+  const tools = {
+    format: HERMES,
+    tools: [{ name: "f", parameters, strict: true }],
+    choice: "required",
+    parallel: false,
+  } as const;
+  const inTools = await turnsWithin(() => engine.ready({ ...request, tools }));
+  assert(inTools > 10, `${inTools} turns`);
 });
 
 Deno.test("an answer is held to a schema that was built off the event loop, numbers of many digits included", async () => {
-  await withEngine({}, async (engine) => {
-    const schema = parseJson('{"const":{"2":12345678901234567890,"1":1.0}}');
-    const constraint: Constraint = { kind: "json_schema", schema };
-    const request = await engine.ready({ prompt: [5], constraint });
-    let text = "";
-    for await (const chunk of engine.generate(request)) text += chunk.text;
-    assertEquals(text.replaceAll(/\s/g, ""), '{"2":12345678901234567890,"1":1.0}');
-    const left = new AbortController();
-    const leaving = engine.ready({ prompt: [5], constraint: REFUSED, signal: left.signal });
-    left.abort();
-    assertEquals((await assertRejects(() => leaving, M40Error)).code, "cancelled");
-  });
+  await using engine = await loadEngine();
+  const schema = parseJson('{"const":{"2":12345678901234567890,"1":1.0}}');
+  const constraint: Constraint = { kind: "json_schema", schema };
+  const request = await engine.ready({ prompt: [5], constraint });
+  let text = "";
+  for await (const chunk of engine.generate(request)) text += chunk.text;
+  assertEquals(text.replaceAll(/\s/g, ""), '{"2":12345678901234567890,"1":1.0}');
+  const left = new AbortController();
+  const leaving = engine.ready({ prompt: [5], constraint: REFUSED, signal: left.signal });
+  left.abort();
+  assertEquals((await assertRejects(() => leaving, M40Error)).code, "cancelled");
 });
 
 Deno.test("long texts and many tokens are those of the tokenizer, and others have their turn", async () => {
@@ -156,25 +154,24 @@ Deno.test("a long conversation's prompt is the tokenizer's, what looks like a co
   const template = "{% for m in messages %}<s>{{ m.content }}{% endfor %}";
   const overrides = [{ key: "llama.context_length", value: "4096" }];
   const options = { chatTemplate: template, contextTokens: 4096, overrides };
-  await withEngine(options, async (engine) => {
-    const chat = engine.chat!;
-    const content = "a <s> b</s>".repeat(1600);
-    const ask = (content: string) => chat.prompt({ messages: [{ role: "user", content }] });
-    const [few] = [await ask("a <s> b</s>")];
-    let all: readonly number[] = [];
-    const turns = await turnsWithin(async () => {
-      all = (await ask(content)).tokens;
-    });
-    const { encodeText } = chat;
-    chat.encodeText = undefined;
-    assertEquals((await ask(content)).tokens, all);
-    chat.encodeText = encodeText;
-    // One is the template's; none is the message's.
-    const bos = engine.tokenizer.bos;
-    assertEquals(all.filter((token) => token === bos).length, 1);
-    assertEquals(few.tokens.filter((token) => token === bos).length, 1);
-    assert(turns > 3, `${turns} turns`);
+  await using engine = await loadEngine(options);
+  const chat = engine.chat!;
+  const content = "a <s> b</s>".repeat(1600);
+  const ask = (content: string) => chat.prompt({ messages: [{ role: "user", content }] });
+  const [few] = [await ask("a <s> b</s>")];
+  let all: readonly number[] = [];
+  const turns = await turnsWithin(async () => {
+    all = (await ask(content)).tokens;
   });
+  const { encodeText } = chat;
+  chat.encodeText = undefined;
+  assertEquals((await ask(content)).tokens, all);
+  chat.encodeText = encodeText;
+  // One is the template's; none is the message's.
+  const bos = engine.tokenizer.bos;
+  assertEquals(all.filter((token) => token === bos).length, 1);
+  assertEquals(few.tokens.filter((token) => token === bos).length, 1);
+  assert(turns > 3, `${turns} turns`);
 });
 
 Deno.test("work that takes too long is given up, the next is done; an idle thread ends", async () => {
@@ -218,32 +215,31 @@ Deno.test("only so much work may wait for the thread: more is refused at once", 
 });
 
 Deno.test("unwanted grammars are not built: others find room, and requests that stay get theirs", async () => {
-  await withEngine({}, async (engine) => {
-    const asked = (least: number, signal?: AbortSignal) =>
-      engine.ready({
-        prompt: "a",
-        constraint: { kind: "regex", pattern: `(a{${least},200}b){1,20}` },
-        signal,
-      });
-    const codeOf = (work: Promise<unknown>) =>
-      work.then(() => "done", (error) => error instanceof M40Error ? error.code : String(error));
-    const all = new AbortController();
-    const left = Array.from({ length: 65 }, (_, i) => codeOf(asked(i, all.signal)));
-    // The first has begun, and another waits for the last but one.
-    const stays = codeOf(asked(63));
-    assertEquals(await codeOf(asked(70)), "queue_full");
-    all.abort();
-    assertEquals(new Set(await Promise.all(left)), new Set(["cancelled"]));
-    // As many find room as before, what was given up before it began and what goes on among them.
-    const again = [0, 1, 64, ...Array.from({ length: 60 }, (_, i) => 80 + i)];
-    const later = new AbortController();
-    const codes = again.map((least, i) => codeOf(asked(least, i < 3 ? undefined : later.signal)));
-    assertEquals(await stays, "done");
-    assertEquals(await Promise.all(codes.slice(0, 3)), ["done", "done", "done"]);
-    later.abort();
-    const others = await Promise.all(codes.slice(3));
-    assert(others.every((code) => code === "cancelled" || code === "done"), others.join());
-  });
+  await using engine = await loadEngine();
+  const asked = (least: number, signal?: AbortSignal) =>
+    engine.ready({
+      prompt: "a",
+      constraint: { kind: "regex", pattern: `(a{${least},200}b){1,20}` },
+      signal,
+    });
+  const codeOf = (work: Promise<unknown>) =>
+    work.then(() => "done", (error) => error instanceof M40Error ? error.code : String(error));
+  const all = new AbortController();
+  const left = Array.from({ length: 65 }, (_, i) => codeOf(asked(i, all.signal)));
+  // The first has begun, and another waits for the last but one.
+  const stays = codeOf(asked(63));
+  assertEquals(await codeOf(asked(70)), "queue_full");
+  all.abort();
+  assertEquals(new Set(await Promise.all(left)), new Set(["cancelled"]));
+  // As many find room as before, what was given up before it began and what goes on among them.
+  const again = [0, 1, 64, ...Array.from({ length: 60 }, (_, i) => 80 + i)];
+  const later = new AbortController();
+  const codes = again.map((least, i) => codeOf(asked(least, i < 3 ? undefined : later.signal)));
+  assertEquals(await stays, "done");
+  assertEquals(await Promise.all(codes.slice(0, 3)), ["done", "done", "done"]);
+  later.abort();
+  const others = await Promise.all(codes.slice(3));
+  assert(others.every((code) => code === "cancelled" || code === "done"), others.join());
 });
 
 Deno.test("an unwanted long text takes no room in the thread's queue", async () => {

@@ -4,7 +4,7 @@ import { loadChat } from "../../engine/chat/load.ts";
 import { recordDefaults } from "../../engine/store/mod.ts";
 import type { ParameterValue } from "../../engine/store/record.ts";
 import { loadTokenizer } from "../../engine/tokenizer/load.ts";
-import { asking, collect, withEngine } from "../fixtures/engine_fixture.ts";
+import { asking, collect, loadEngine, withEngine } from "../fixtures/engine_fixture.ts";
 import { BASIC, string, vocabularyMetadata } from "../fixtures/tokenizer_metadata.ts";
 
 // The files that come with a model.
@@ -96,11 +96,7 @@ Deno.test("defaults: a request that says nothing has the model's stop, sampling 
     const { tokens } = await collect(engine.generate(asking([10, 17, 24], 8)));
     return [tokens, engine.tokenizer.tokenText(tokens[5])];
   });
-  const defaults = {
-    sampling: { temperature: 0 },
-    stop: [String(second)],
-    contextTokens: 64,
-  };
+  const defaults = { sampling: { temperature: 0 }, stop: [String(second)], contextTokens: 64 };
   await withEngine({ defaults }, async (engine) => {
     assertEquals(engine.plan.contextTokens, 64);
     const { sampling: { logitBias } = {} } = asking([], 1);
@@ -117,10 +113,9 @@ Deno.test("defaults: a request that says nothing has the model's stop, sampling 
     assertEquals(engine.plan.contextTokens, 96);
     return Promise.resolve();
   });
-  await withEngine({ defaults: { contextTokens: 100_000 } }, (engine) => {
-    assertEquals(engine.plan.contextTokens, 128);
-    return Promise.resolve();
-  });
+  await using engine = await loadEngine({ defaults: { contextTokens: 100_000 } });
+  assertEquals(engine.plan.contextTokens, 128);
+  return Promise.resolve();
 });
 
 /** The prompt of a model with this template and system message. */

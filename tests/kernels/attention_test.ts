@@ -11,7 +11,7 @@ import {
   type Steps,
   turned,
 } from "../fixtures/attention_float64.ts";
-import { assertClose, Random, tokenBuffer, withDevice } from "../fixtures/device_harness.ts";
+import { assertClose, Random, TestDevice, tokenBuffer } from "../fixtures/device_harness.ts";
 
 // The rope and attention operations over a kvBlockd cache, against float64 without KV blocks.
 
@@ -62,12 +62,11 @@ for (const [name, changes] of Object.entries(CASES)) {
 }
 
 async function compare(settings: Settings): Promise<void> {
-  await withDevice({ threads: 2 }, async (device) => {
-    const rows = randomRows(new Random(10), settings, LENGTHS);
-    const got = await run(device, settings, rows, STEPS);
-    rows.forEach((sequence, i) => {
-      assertClose(got[i].flat(), attended(sequence, settings).flat(), 3e-6);
-    });
+  using device = new TestDevice({ threads: 2 });
+  const rows = randomRows(new Random(10), settings, LENGTHS);
+  const got = await run(device, settings, rows, STEPS);
+  rows.forEach((sequence, i) => {
+    assertClose(got[i].flat(), attended(sequence, settings).flat(), 3e-6);
   });
 }
 
@@ -129,150 +128,138 @@ for (const type of [0, 1, 8]) {
   Deno.test(
     `attention of latent, sunk and chunked heads has the same bits however steps are made, cache type ${type}`,
     async () => {
-      await withDevice({ threads: 2 }, async (device) => {
-        for (
-          const changes of [
-            { kv: "latent", kvHeads: 1, headDim: 96, valueDim: 64, ropeDim: 32, ropeOffset: 64 },
-            { kv: "apart", headDim: 64, valueDim: 32, chunk: 7, headNorm: "after", vNorm: true },
-            {
-              headDim: 64,
-              sinks: Float32Array.of(0.5, -3, 2, 9),
-              temperature: { scale: 0.7, length: 4, offset: 1 },
-            },
-          ] as const
-        ) {
-          const settings: Settings = { ...PLAIN, scale: 1 / 8, ...changes };
-          const rows = randomRows(new Random(16), settings, [11, 24]);
-          // Prompts of 6 and 9 tokens, the others decoded.
-          const steps: Steps[] = [
-            [
-              [[0, 6]],
-              [[1, 9]],
-              ...new Array(5).fill([[0, 1, true]]),
-              ...new Array(15).fill([[1, 1, true]]),
-            ],
-            [
-              [[0, 4], [1, 1]],
-              [[1, 8], [0, 2]],
-              [[0, 3, true], [1, 8, true]],
-              [[1, 1, true]],
-              [[1, 6, true], [0, 2, true]],
-            ],
-            [[[1, 9]], [[1, 2, true], [0, 6]], [[1, 13, true]], [[0, 5, true]]],
-          ];
-          const results: number[][][][] = [];
-          for (const order of steps) {
-            results.push(await run(device, settings, rows, order, { type }));
-          }
-          for (const result of results.slice(1)) assertEquals(result, results[0]);
-          const tolerance = { 0: 3e-6, 1: 2e-3, 8: 4e-2 }[type]!;
-          rows.forEach((sequence, i) => {
-            assertClose(results[0][i].flat(), attended(sequence, settings).flat(), tolerance);
-          });
+      using device = new TestDevice({ threads: 2 });
+      for (
+        const changes of [
+          { kv: "latent", kvHeads: 1, headDim: 96, valueDim: 64, ropeDim: 32, ropeOffset: 64 },
+          { kv: "apart", headDim: 64, valueDim: 32, chunk: 7, headNorm: "after", vNorm: true },
+          {
+            headDim: 64,
+            sinks: Float32Array.of(0.5, -3, 2, 9),
+            temperature: { scale: 0.7, length: 4, offset: 1 },
+          },
+        ] as const
+      ) {
+        const settings: Settings = { ...PLAIN, scale: 1 / 8, ...changes };
+        const rows = randomRows(new Random(16), settings, [11, 24]);
+        // Prompts of 6 and 9 tokens, the others decoded.
+        const steps: Steps[] = [
+          [
+            [[0, 6]],
+            [[1, 9]],
+            ...new Array(5).fill([[0, 1, true]]),
+            ...new Array(15).fill([[1, 1, true]]),
+          ],
+          [
+            [[0, 4], [1, 1]],
+            [[1, 8], [0, 2]],
+            [[0, 3, true], [1, 8, true]],
+            [[1, 1, true]],
+            [[1, 6, true], [0, 2, true]],
+          ],
+          [[[1, 9]], [[1, 2, true], [0, 6]], [[1, 13, true]], [[0, 5, true]]],
+        ];
+        const results: number[][][][] = [];
+        for (const order of steps) {
+          results.push(await run(device, settings, rows, order, { type }));
         }
-      });
+        for (const result of results.slice(1)) assertEquals(result, results[0]);
+        const tolerance = { 0: 3e-6, 1: 2e-3, 8: 4e-2 }[type]!;
+        rows.forEach((sequence, i) => {
+          assertClose(results[0][i].flat(), attended(sequence, settings).flat(), tolerance);
+        });
+      }
     },
   );
 }
 
 Deno.test("attention: KV blocks of 1, 2 and 16 tokens give the same to rounding", async () => {
-  await withDevice({ threads: 2 }, async (device) => {
-    const rows = randomRows(new Random(11), PLAIN, [13]);
-    const wanted = attended(rows[0], PLAIN).flat();
-    for (const kvBlockTokens of [1, 2, 16]) {
-      const got = await run(device, PLAIN, rows, [[[0, 6]], [[0, 1]], [[0, 6]]], { kvBlockTokens });
-      assertClose(got[0].flat(), wanted, 3e-6);
-    }
-  });
+  using device = new TestDevice({ threads: 2 });
+  const rows = randomRows(new Random(11), PLAIN, [13]);
+  const wanted = attended(rows[0], PLAIN).flat();
+  for (const kvBlockTokens of [1, 2, 16]) {
+    const got = await run(device, PLAIN, rows, [[[0, 6]], [[0, 1]], [[0, 6]]], { kvBlockTokens });
+    assertClose(got[0].flat(), wanted, 3e-6);
+  }
 });
 
 Deno.test("attention: caches of F16 and Q8_0 come as near as their precision allows", async () => {
-  await withDevice({ threads: 2 }, async (device) => {
-    const settings = { ...PLAIN, headDim: 64, ropeDim: 64, scale: 1 / 8 };
-    const rows = randomRows(new Random(12), settings, LENGTHS);
-    for (const [type, tolerance] of [[1, 1e-3], [8, 2e-2]]) {
-      const got = await run(device, settings, rows, STEPS, { type });
-      rows.forEach((sequence, i) => {
-        assertClose(got[i].flat(), attended(sequence, settings).flat(), tolerance);
-      });
-    }
-  });
+  using device = new TestDevice({ threads: 2 });
+  const settings = { ...PLAIN, headDim: 64, ropeDim: 64, scale: 1 / 8 };
+  const rows = randomRows(new Random(12), settings, LENGTHS);
+  for (const [type, tolerance] of [[1, 1e-3], [8, 2e-2]]) {
+    const got = await run(device, settings, rows, STEPS, { type });
+    rows.forEach((sequence, i) => {
+      assertClose(got[i].flat(), attended(sequence, settings).flat(), tolerance);
+    });
+  }
 });
 
 Deno.test("rope angles stay exact at position 100,000", async () => {
-  await withDevice({}, async (device) => {
-    const settings: Settings = { ...PLAIN, heads: 1, kvHeads: 1, freqBase: 500000 };
-    const cache = device.cache({
-      n_kv_heads: 1,
-      head_dim: 8,
-      kv_block_tokens: 1024,
-      n_kv_blocks: 1,
-    });
-    const program = device.program({
-      ops: operations(device, settings).slice(0, 1),
-      buffers: [tokenBuffer(24)],
-      cache,
-      limits: { n_sequence_kv_blocks: 128 },
-    });
-    const values = new Random(13).floats(24);
-    program.writeBuffer(0, values);
-    const position = 100_000;
-    await program.step([
-      { tokens: [0], position, kvBlocks: [new Array(98).fill(0)], outputs: [] },
-    ]);
-    const got = program.readBuffer(0, new Float32Array(8));
-    assertClose(got, turned(Array.from(values.slice(0, 8)), position, settings), 3e-7);
+  using device = new TestDevice();
+  const settings: Settings = { ...PLAIN, heads: 1, kvHeads: 1, freqBase: 500000 };
+  const cache = device.cache({ n_kv_heads: 1, head_dim: 8, kv_block_tokens: 1024, n_kv_blocks: 1 });
+  const program = device.program({
+    ops: operations(device, settings).slice(0, 1),
+    buffers: [tokenBuffer(24)],
+    cache,
+    limits: { n_sequence_kv_blocks: 128 },
   });
+  const values = new Random(13).floats(24);
+  program.writeBuffer(0, values);
+  const position = 100_000;
+  await program.step([{ tokens: [0], position, kvBlocks: [new Array(98).fill(0)], outputs: [] }]);
+  const got = program.readBuffer(0, new Float32Array(8));
+  assertClose(got, turned(Array.from(values.slice(0, 8)), position, settings), 3e-7);
 });
 
 Deno.test("cache KV blocks: copied, saved and restored KV blocks hold the same bits", async () => {
-  await withDevice({}, async (device) => {
-    const random = new Random(14);
-    const settings: Settings = { ...PLAIN, heads: 2, kvHeads: 2 };
-    const cache: Cache = device.cache({ n_layers: 1, n_kv_heads: 2, type: 1, n_kv_blocks: 8 });
-    const { kvBlockBytes } = device.context.cacheBytes(cache.desc);
-    const program = device.program({
-      ops: operations(device, settings),
-      buffers: [tokenBuffer(48), tokenBuffer(16)],
-      cache,
-    });
-    const rows = random.floats(8 * 48);
-    program.writeBuffer(0, rows.slice(0, 7 * 48));
-    await program.step(
-      [{ tokens: new Array(7).fill(0), position: 0, kvBlocks: [[2, 5]], outputs: [] }],
-    );
-    const last = async (kvBlocks: number[]) => {
-      program.writeBuffer(0, rows.slice(7 * 48));
-      await program.step([{ tokens: [0], position: 7, kvBlocks: [kvBlocks], outputs: [] }]);
-      return Array.from(program.readBuffer(1, new Float32Array(16)));
-    };
-    await cache.copyKvBlocks(Uint32Array.of(2, 5), Uint32Array.of(7, 0));
-    const saved = new Uint8Array(2 * kvBlockBytes);
-    await cache.save("kvBlocks", Uint32Array.of(5, 2), saved);
-    const wanted = await last([2, 5]);
-    assertEquals(await last([7, 0]), wanted);
-    assertNotEquals(await last([3, 4]), wanted);
-    await cache.restore("kvBlocks", Uint32Array.of(4, 3), saved);
-    assertEquals(await last([3, 4]), wanted);
-
-    // Asked for together, they are done one after the other, and one that fails stops none.
-    const moved = new Uint8Array(2 * kvBlockBytes);
-    program.writeBuffer(0, rows.slice(7 * 48));
-    const failing = cache.copyKvBlocks(Uint32Array.of(8), Uint32Array.of(0));
-    const asked = [
-      cache.copyKvBlocks(Uint32Array.of(2, 5), Uint32Array.of(1, 6)),
-      cache.save("kvBlocks", Uint32Array.of(6, 1), moved),
-      cache.restore("kvBlocks", Uint32Array.of(4, 3), moved.subarray()),
-    ];
-    const stepped = program.step([{ tokens: [0], position: 7, kvBlocks: [[3, 4]], outputs: [] }]);
-    await assertRejects(
-      () => failing,
-      M40Error,
-      "from[0] is KV block 8: the KV cache has 8 KV blocks",
-    );
-    await Promise.all(asked);
-    await stepped;
-    assertEquals(Array.from(program.readBuffer(1, new Float32Array(16))), wanted);
-    assertEquals(await last([1, 6]), wanted);
+  using device = new TestDevice();
+  const random = new Random(14);
+  const settings: Settings = { ...PLAIN, heads: 2, kvHeads: 2 };
+  const cache: Cache = device.cache({ n_layers: 1, n_kv_heads: 2, type: 1, n_kv_blocks: 8 });
+  const { kvBlockBytes } = device.context.cacheBytes(cache.desc);
+  const program = device.program({
+    ops: operations(device, settings),
+    buffers: [tokenBuffer(48), tokenBuffer(16)],
+    cache,
   });
+  const rows = random.floats(8 * 48);
+  program.writeBuffer(0, rows.slice(0, 7 * 48));
+  await program.step(
+    [{ tokens: new Array(7).fill(0), position: 0, kvBlocks: [[2, 5]], outputs: [] }],
+  );
+  const last = async (kvBlocks: number[]) => {
+    program.writeBuffer(0, rows.slice(7 * 48));
+    await program.step([{ tokens: [0], position: 7, kvBlocks: [kvBlocks], outputs: [] }]);
+    return Array.from(program.readBuffer(1, new Float32Array(16)));
+  };
+  await cache.copyKvBlocks(Uint32Array.of(2, 5), Uint32Array.of(7, 0));
+  const saved = new Uint8Array(2 * kvBlockBytes);
+  await cache.save("kvBlocks", Uint32Array.of(5, 2), saved);
+  const wanted = await last([2, 5]);
+  assertEquals(await last([7, 0]), wanted);
+  assertNotEquals(await last([3, 4]), wanted);
+  await cache.restore("kvBlocks", Uint32Array.of(4, 3), saved);
+  assertEquals(await last([3, 4]), wanted);
+
+  // Asked for together, they are done one after the other, and one that fails stops none.
+  const moved = new Uint8Array(2 * kvBlockBytes);
+  program.writeBuffer(0, rows.slice(7 * 48));
+  const failing = cache.copyKvBlocks(Uint32Array.of(8), Uint32Array.of(0));
+  const asked = [
+    cache.copyKvBlocks(Uint32Array.of(2, 5), Uint32Array.of(1, 6)),
+    cache.save("kvBlocks", Uint32Array.of(6, 1), moved),
+    cache.restore("kvBlocks", Uint32Array.of(4, 3), moved.subarray()),
+  ];
+  const stepped = program.step([{ tokens: [0], position: 7, kvBlocks: [[3, 4]], outputs: [] }]);
+  await assertRejects(
+    () => failing,
+    M40Error,
+    "from[0] is KV block 8: the KV cache has 8 KV blocks",
+  );
+  await Promise.all(asked);
+  await stepped;
+  assertEquals(Array.from(program.readBuffer(1, new Float32Array(16))), wanted);
+  assertEquals(await last([1, 6]), wanted);
 });

@@ -3,13 +3,7 @@ import type { Cache } from "../../engine/device/context.ts";
 import type { DeviceProgram } from "../../engine/device/device_program.ts";
 import { NONE, Rope } from "../../engine/device/structs.ts";
 import { M40Error } from "../../engine/errors.ts";
-import {
-  Random,
-  row,
-  type TestDevice,
-  tokenBuffer,
-  withDevice,
-} from "../fixtures/device_harness.ts";
+import { Random, row, TestDevice, tokenBuffer } from "../fixtures/device_harness.ts";
 import type { GivenOperation } from "../fixtures/operations.ts";
 
 // Caches of different layers, in groups with KV blocks of their own out of one pool: each layer computes what it does
@@ -89,15 +83,7 @@ function programOf(
     const { window, chunk } = layer;
     return [
       { kind: "rope_store", q: 2 * i, ...shape, ...rope, ...values },
-      {
-        kind: "attention",
-        q: 2 * i,
-        output: 2 * i + 1,
-        ...shape,
-        window,
-        chunk,
-        scale: 0.2,
-      },
+      { kind: "attention", q: 2 * i, output: 2 * i + 1, ...shape, window, chunk, scale: 0.2 },
     ];
   });
   const program = device.program({
@@ -175,11 +161,7 @@ async function run(
       (_, i) =>
         [[1, 1, true], [0, i < 5 ? 3 : 1, i % 2 === 1]].sort((a, b) =>
           Number(b[2]) - Number(a[2])
-        ) as [
-          number,
-          number,
-          boolean,
-        ][],
+        ) as [number, number, boolean][],
     ),
     [[0, 3, true]],
     [[0, 16, false]],
@@ -214,89 +196,86 @@ async function run(
 
 for (const [name, type] of [["F32", 0], ["F16", 1], ["Q8_0", 8]] as const) {
   Deno.test(`layers of all shapes in four groups of a cache of ${name} compute what each does in one of its own`, async () => {
-    await withDevice({ arenaBytes: 1 << 27 }, async (device) => {
-      const rows = inputs();
-      const together = await run(device, LAYERS, rows, type);
-      for (const [i, layer] of LAYERS.entries()) {
-        const [alone] = await run(device, [layer], [rows[i]], type);
-        assertEquals(together[i], alone, `layer ${i}`);
-      }
-    });
+    using device = new TestDevice({ arenaBytes: 1 << 27 });
+    const rows = inputs();
+    const together = await run(device, LAYERS, rows, type);
+    for (const [i, layer] of LAYERS.entries()) {
+      const [alone] = await run(device, [layer], [rows[i]], type);
+      assertEquals(together[i], alone, `layer ${i}`);
+    }
   });
 }
 
 Deno.test("a step is refused where a KV block that a row attends to is absent, and runs where those before are", async () => {
-  await withDevice({ arenaBytes: 1 << 27 }, async (device) => {
-    const { program } = programOf(device, LAYERS, 0);
-    const tables = new Tables(3, GROUPS);
-    // The first of several rows sees the furthest back.
-    for (
-      const [position, tokens, decode] of [[50, 1, true], [41, 4, true], [39, 20, false]] as const
-    ) {
-      const step = (kvBlocks: number[][]) =>
-        program.step([{
-          tokens: new Array(tokens).fill(0),
-          position,
-          kvBlocks,
-          decode,
-          outputs: [],
-        }]);
-      await step(tables.of(0, position, tokens));
-      for (const [group, reach] of GROUPS.entries()) {
-        for (const index of [firstKvBlock(reach, position), Math.floor(position / KV_BLOCK)]) {
-          const kvBlocks = tables.of(0, position, tokens);
-          kvBlocks[group][index] = NONE;
-          await assertRejects(
-            () => step(kvBlocks),
-            M40Error,
-            `KV block ${index} of sequence 0 in group ${group} is absent (M40_NONE): the step reads its ` +
-              `positions from ${firstSeen(reach, position)} on`,
-          );
-        }
+  using device = new TestDevice({ arenaBytes: 1 << 27 });
+  const { program } = programOf(device, LAYERS, 0);
+  const tables = new Tables(3, GROUPS);
+  // The first of several rows sees the furthest back.
+  for (
+    const [position, tokens, decode] of [[50, 1, true], [41, 4, true], [39, 20, false]] as const
+  ) {
+    const step = (kvBlocks: number[][]) =>
+      program.step([{
+        tokens: new Array(tokens).fill(0),
+        position,
+        kvBlocks,
+        decode,
+        outputs: [],
+      }]);
+    await step(tables.of(0, position, tokens));
+    for (const [group, reach] of GROUPS.entries()) {
+      for (const index of [firstKvBlock(reach, position), Math.floor(position / KV_BLOCK)]) {
+        const kvBlocks = tables.of(0, position, tokens);
+        kvBlocks[group][index] = NONE;
+        await assertRejects(
+          () => step(kvBlocks),
+          M40Error,
+          `KV block ${index} of sequence 0 in group ${group} is absent (M40_NONE): the step reads its ` +
+            `positions from ${firstSeen(reach, position)} on`,
+        );
       }
-      const kvBlocks = tables.of(0, position, tokens);
-      kvBlocks[2][kvBlocks[2].length - 1] = N_KV_BLOCKS;
-      await assertRejects(
-        () => step(kvBlocks),
-        M40Error,
-        `in group 2 is ${N_KV_BLOCKS}: the KV cache has ${N_KV_BLOCKS} KV blocks`,
-      );
     }
-  });
+    const kvBlocks = tables.of(0, position, tokens);
+    kvBlocks[2][kvBlocks[2].length - 1] = N_KV_BLOCKS;
+    await assertRejects(
+      () => step(kvBlocks),
+      M40Error,
+      `in group 2 is ${N_KV_BLOCKS}: the KV cache has ${N_KV_BLOCKS} KV blocks`,
+    );
+  }
 });
 
-Deno.test("a KV block is as large as the largest group's, and what is wrong with groups is named", async () => {
-  await withDevice({}, (device) => {
-    const desc = {
-      n_layers: 3,
-      n_groups: 2,
-      kv_block_tokens: KV_BLOCK,
-      n_kv_blocks: 2,
-      type: 1,
-      n_kv_heads: [1, 2, 1],
-      head_dim: [64, 32, 576],
-      value_dim: [64, 32, 0],
-      group: [0, 0, 1],
-      states: [],
-      slots: 0,
-    };
-    const { kvBlockBytes } = device.context.cacheBytes(desc);
-    // Of the second group K alone is stored.
-    assertEquals(kvBlockBytes, 2 * 576 * KV_BLOCK);
-    const wrong = (changes: Partial<typeof desc>, message: RegExp) => {
-      const error = (() => {
-        try {
-          device.context.cacheBytes({ ...desc, ...changes });
-        } catch (error) {
-          return error as M40Error;
-        }
-      })();
-      assertEquals(message.test(error?.message ?? "no error"), true, error?.message);
-    };
-    wrong({ group: [0, 0, 2] }, /layer 2 of a KV cache is in group 2: wanted one below 2/);
-    wrong({ group: [0, 0, 0] }, /group 1 of a KV cache has no layer/);
-    wrong({ n_groups: 17 }, /3 layers in 17 groups: wanted 1 to 256 in 1 to 16/);
-    wrong({ head_dim: [64, 0, 8] }, /layer 1 of a KV cache has 2 KV heads of dimension 0/);
-    return Promise.resolve();
-  });
+Deno.test("a KV block is as large as the largest group's, and what is wrong with groups is named", () => {
+  using device = new TestDevice();
+  const desc = {
+    n_layers: 3,
+    n_groups: 2,
+    kv_block_tokens: KV_BLOCK,
+    n_kv_blocks: 2,
+    type: 1,
+    n_kv_heads: [1, 2, 1],
+    head_dim: [64, 32, 576],
+    value_dim: [64, 32, 0],
+    group: [0, 0, 1],
+    states: [],
+    slots: 0,
+  };
+  const { kvBlockBytes } = device.context.cacheBytes(desc);
+  // Of the second group K alone is stored.
+  assertEquals(kvBlockBytes, 2 * 576 * KV_BLOCK);
+  const wrong = (changes: Partial<typeof desc>, message: RegExp) => {
+    const error = (() => {
+      try {
+        device.context.cacheBytes({ ...desc, ...changes });
+      } catch (error) {
+        return error as M40Error;
+      }
+    })();
+    assertEquals(message.test(error?.message ?? "no error"), true, error?.message);
+  };
+  wrong({ group: [0, 0, 2] }, /layer 2 of a KV cache is in group 2: wanted one below 2/);
+  wrong({ group: [0, 0, 0] }, /group 1 of a KV cache has no layer/);
+  wrong({ n_groups: 17 }, /3 layers in 17 groups: wanted 1 to 256 in 1 to 16/);
+  wrong({ head_dim: [64, 0, 8] }, /layer 1 of a KV cache has 2 KV heads of dimension 0/);
+  return Promise.resolve();
 });

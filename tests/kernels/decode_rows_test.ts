@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import type { Cache } from "../../engine/device/context.ts";
 import type { DeviceProgram } from "../../engine/device/device_program.ts";
 import type { StepSequence } from "../../engine/device/step_block.ts";
-import { Random, withDevice } from "../fixtures/device_harness.ts";
+import { Random, TestDevice } from "../fixtures/device_harness.ts";
 import { GOLDEN_BLOCKS } from "../fixtures/golden_blocks.ts";
 import { TYPED_VOCAB, typedModelProgram } from "../fixtures/typed_model.ts";
 
@@ -86,32 +86,31 @@ GOLDEN_BLOCKS.forEach((blocks, i) => {
     : [Object.keys(CACHE_TYPES)[i % 3]];
   for (const kvType of kvTypes) {
     Deno.test(`1 to 8 rows of a sequence decoded in a step have the bits of one by one: ${blocks.type}, KV ${kvType}`, async () => {
-      await withDevice({ threads: 2 }, async (device) => {
-        const { program, cache } = typedModelProgram(device, blocks, CACHE_TYPES[kvType], {
-          n_tokens: 40,
-          n_sequences: SEQUENCES,
-          n_outputs: 40,
-        });
-        const { kvBlockBytes } = device.context.cacheBytes(cache.desc);
-        const world = { program, cache, kvBlockBytes };
-        const wanted = await follow(world, 0, oneByOne, nobody);
-        const changing = new Set(wanted.logits.map((bits) => bits[0]));
-        assert(changing.size > DECODED / 2, "the logits change with position");
-        for (const cut of CUTS) {
-          assertEquals(await follow(world, 1, cut, nobody), wanted, `alone, ${cut}`);
-        }
-        // Prompts of others, so that they can decode in the same steps.
-        await program.step([part(1, 2, 0, PROMPT), part(2, 3, 0, PROMPT), part(3, 4, 0, PROMPT)]);
-        const crowded = await follow(world, 5, CUTS[0], (step) => ({
-          before: [part(1, 2, PROMPT, 1 + step % 3)],
-          after: [
-            part(2, 3, PROMPT + step, 4),
-            ...(step % 2 ? [part(3, 4, PROMPT, 1)] : []),
-            ...(step > 1 ? [part(4, 6, 0, 3 + step % 2), part(5, 7, 0, 2)] : []),
-          ],
-        }));
-        assertEquals(crowded, wanted, "among others");
+      using device = new TestDevice({ threads: 2 });
+      const { program, cache } = typedModelProgram(device, blocks, CACHE_TYPES[kvType], {
+        n_tokens: 40,
+        n_sequences: SEQUENCES,
+        n_outputs: 40,
       });
+      const { kvBlockBytes } = device.context.cacheBytes(cache.desc);
+      const world = { program, cache, kvBlockBytes };
+      const wanted = await follow(world, 0, oneByOne, nobody);
+      const changing = new Set(wanted.logits.map((bits) => bits[0]));
+      assert(changing.size > DECODED / 2, "the logits change with position");
+      for (const cut of CUTS) {
+        assertEquals(await follow(world, 1, cut, nobody), wanted, `alone, ${cut}`);
+      }
+      // Prompts of others, so that they can decode in the same steps.
+      await program.step([part(1, 2, 0, PROMPT), part(2, 3, 0, PROMPT), part(3, 4, 0, PROMPT)]);
+      const crowded = await follow(world, 5, CUTS[0], (step) => ({
+        before: [part(1, 2, PROMPT, 1 + step % 3)],
+        after: [
+          part(2, 3, PROMPT + step, 4),
+          ...(step % 2 ? [part(3, 4, PROMPT, 1)] : []),
+          ...(step > 1 ? [part(4, 6, 0, 3 + step % 2), part(5, 7, 0, 2)] : []),
+        ],
+      }));
+      assertEquals(crowded, wanted, "among others");
     });
   }
 });

@@ -5,7 +5,7 @@ import {
   assertClose,
   Random,
   row,
-  type TestDevice,
+  TestDevice,
   tokenBuffer,
   withDevice,
 } from "../fixtures/device_harness.ts";
@@ -70,46 +70,45 @@ const TYPES = GOLDEN_BLOCKS.filter(({ type }) => type !== "F32");
 
 for (const blocks of TYPES) {
   Deno.test(`decode, ${blocks.type}: 1 to 33 tokens, right, and the same bits alone and among others`, async () => {
-    await withDevice({ threads: 2 }, async (device) => {
-      const columns = blocks.blockSize === 1 ? 300 : blocks.blockSize === 32 ? 288 : 768;
-      const rows = [70, 33, 5];
-      const { run, values, bias, width } = products(device, blocks, rows, columns);
-      const input = new Random(8).floats(MOST * columns);
-      const whole = await run(input, 33);
-      const wanted = new Float64Array(33 * width);
-      const sizes = new Float64Array(33 * width);
-      for (let t = 0; t < 33; t++) {
-        let first = 0;
-        rows.forEach((n, w) => {
-          for (let r = 0; r < n; r++) {
-            const at = t * width + first + r;
-            for (let c = 0; c < columns; c++) {
-              const term = values[w][r * columns + c] * input[t * columns + c];
-              wanted[at] += term;
-              sizes[at] += Math.abs(term);
-            }
-            if (w === 1) wanted[at] += bias[r];
+    using device = new TestDevice({ threads: 2 });
+    const columns = blocks.blockSize === 1 ? 300 : blocks.blockSize === 32 ? 288 : 768;
+    const rows = [70, 33, 5];
+    const { run, values, bias, width } = products(device, blocks, rows, columns);
+    const input = new Random(8).floats(MOST * columns);
+    const whole = await run(input, 33);
+    const wanted = new Float64Array(33 * width);
+    const sizes = new Float64Array(33 * width);
+    for (let t = 0; t < 33; t++) {
+      let first = 0;
+      rows.forEach((n, w) => {
+        for (let r = 0; r < n; r++) {
+          const at = t * width + first + r;
+          for (let c = 0; c < columns; c++) {
+            const term = values[w][r * columns + c] * input[t * columns + c];
+            wanted[at] += term;
+            sizes[at] += Math.abs(term);
           }
-          first += n;
-        });
-      }
-      for (let i = 0; i < wanted.length; i++) {
-        assert(
-          Math.abs(whole[i] - wanted[i]) <= 4e-6 * sizes[i] + 1e-6,
-          `value ${i} is ${whole[i]}, wanted ${wanted[i]}`,
-        );
-      }
-      const bits = (values: Float32Array<ArrayBuffer>) => new Uint32Array(values.buffer);
-      for (const n of [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32]) {
-        const some = await run(input, n);
-        assertEquals(bits(some), bits(whole.slice(0, n * width)), `${n} tokens`);
-      }
-      const beside = await run(input, 3, 20);
-      assertEquals(bits(beside.slice(0, 3 * width)), bits(whole.slice(0, 3 * width)));
-      for (let t = 3; t < 23; t++) {
-        assertClose(row(beside, t, width), row(whole, t, width), 2e-5);
-      }
-    });
+          if (w === 1) wanted[at] += bias[r];
+        }
+        first += n;
+      });
+    }
+    for (let i = 0; i < wanted.length; i++) {
+      assert(
+        Math.abs(whole[i] - wanted[i]) <= 4e-6 * sizes[i] + 1e-6,
+        `value ${i} is ${whole[i]}, wanted ${wanted[i]}`,
+      );
+    }
+    const bits = (values: Float32Array<ArrayBuffer>) => new Uint32Array(values.buffer);
+    for (const n of [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32]) {
+      const some = await run(input, n);
+      assertEquals(bits(some), bits(whole.slice(0, n * width)), `${n} tokens`);
+    }
+    const beside = await run(input, 3, 20);
+    assertEquals(bits(beside.slice(0, 3 * width)), bits(whole.slice(0, 3 * width)));
+    for (let t = 3; t < 23; t++) {
+      assertClose(row(beside, t, width), row(whole, t, width), 2e-5);
+    }
   });
 }
 

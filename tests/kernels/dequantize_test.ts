@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { BACKEND, Random, withDevice } from "../fixtures/device_harness.ts";
+import { BACKEND, Random, TestDevice } from "../fixtures/device_harness.ts";
 import { GOLDEN_BLOCKS, instructionSets, matrixOf } from "../fixtures/golden_blocks.ts";
 
 // Every tensor type through m40_tensor_read. Values must be the golden ones exactly: scales are so short that each
@@ -78,71 +78,66 @@ function randomBlocks(type: string, count: number, size: number): Uint8Array<Arr
 }
 
 for (const instructionSet of present) {
-  Deno.test(`${instructionSet}: blocks of every tensor type are read as the golden values`, async () => {
-    await withDevice({ instructionSet }, (device) => {
-      assertEquals(GOLDEN_BLOCKS.length, 26);
-      for (const { type, id, bytes, values } of GOLDEN_BLOCKS) {
-        const tensor = device.blocks(id, bytes, 1, values.length);
-        const got = device.context.readTensor(tensor, 0, 1, values.length);
-        assertSame(got, values, type);
-      }
-    });
+  Deno.test(`${instructionSet}: blocks of every tensor type are read as the golden values`, () => {
+    using device = new TestDevice({ instructionSet });
+    assertEquals(GOLDEN_BLOCKS.length, 26);
+    for (const { type, id, bytes, values } of GOLDEN_BLOCKS) {
+      const tensor = device.blocks(id, bytes, 1, values.length);
+      const got = device.context.readTensor(tensor, 0, 1, values.length);
+      assertSame(got, values, type);
+    }
   });
 
-  Deno.test(`${instructionSet}: rows are read from any row on, whatever their length`, async () => {
-    await withDevice({ instructionSet }, (device) => {
-      const random = new Random(1);
-      for (const blocks of GOLDEN_BLOCKS) {
-        for (const n of blocks.blockSize === 1 ? [1, 3, 17, 31, 33, 63, 65, 100] : [1, 2, 5]) {
-          const columns = n * blocks.blockSize;
-          const { bytes, values } = matrixOf(blocks, 7, columns, random);
-          const tensor = device.blocks(blocks.id, bytes, 7, columns);
-          for (const [first, rows] of [[0, 7], [3, 2], [6, 1]]) {
-            const got = device.context.readTensor(tensor, first, rows, columns);
-            const wanted = values.subarray(first * columns, (first + rows) * columns);
-            assertSame(got, wanted, `${blocks.type}, ${columns} columns, from row ${first}`);
-          }
+  Deno.test(`${instructionSet}: rows are read from any row on, whatever their length`, () => {
+    using device = new TestDevice({ instructionSet });
+    const random = new Random(1);
+    for (const blocks of GOLDEN_BLOCKS) {
+      for (const n of blocks.blockSize === 1 ? [1, 3, 17, 31, 33, 63, 65, 100] : [1, 2, 5]) {
+        const columns = n * blocks.blockSize;
+        const { bytes, values } = matrixOf(blocks, 7, columns, random);
+        const tensor = device.blocks(blocks.id, bytes, 7, columns);
+        for (const [first, rows] of [[0, 7], [3, 2], [6, 1]]) {
+          const got = device.context.readTensor(tensor, first, rows, columns);
+          const wanted = values.subarray(first * columns, (first + rows) * columns);
+          assertSame(got, wanted, `${blocks.type}, ${columns} columns, from row ${first}`);
         }
       }
-    });
+    }
   });
 
-  Deno.test(`${instructionSet}: every half and every bfloat16 is read exactly, subnormal, infinite or no number`, async () => {
-    await withDevice({ instructionSet }, (device) => {
-      const patterns = Uint16Array.from({ length: 65536 }, (_, bits) => bits);
-      const data = new Uint8Array(patterns.buffer);
-      const halves = device.context.readTensor(device.blocks(1, data, 256, 256), 0, 256, 256);
-      assertSame(halves, Array.from(patterns, halfValue), "F16");
-      const brains = device.context.readTensor(device.blocks(30, data, 256, 256), 0, 256, 256);
-      const wanted = new Float32Array(Uint32Array.from(patterns, (bits) => bits << 16).buffer);
-      assertSame(brains, wanted, "BF16");
-    });
+  Deno.test(`${instructionSet}: every half and every bfloat16 is read exactly, subnormal, infinite or no number`, () => {
+    using device = new TestDevice({ instructionSet });
+    const patterns = Uint16Array.from({ length: 65536 }, (_, bits) => bits);
+    const data = new Uint8Array(patterns.buffer);
+    const halves = device.context.readTensor(device.blocks(1, data, 256, 256), 0, 256, 256);
+    assertSame(halves, Array.from(patterns, halfValue), "F16");
+    const brains = device.context.readTensor(device.blocks(30, data, 256, 256), 0, 256, 256);
+    const wanted = new Float32Array(Uint32Array.from(patterns, (bits) => bits << 16).buffer);
+    assertSame(brains, wanted, "BF16");
   });
 
-  Deno.test(`${instructionSet}: block scales that are subnormal halves keep their value`, async () => {
-    await withDevice({ instructionSet }, (device) => {
-      // Q8_0: the scale, then 32 signed bytes. Scales m * 2^-24, and the largest that is not normal.
-      for (const bits of [1, 2, 0x155, 0x3FF, 0x8001, 0x83FF]) {
-        const data = new Uint8Array(34).map((_, i) => 7 * i);
-        data.set([bits & 255, bits >> 8]);
-        const got = device.context.readTensor(device.blocks(8, data, 1, 32), 0, 1, 32);
-        const quants = Array.from(new Int8Array(data.buffer, 2));
-        assertSame(got, quants.map((q) => q * halfValue(bits)), `scale 0x${bits.toString(16)}`);
-      }
-    });
+  Deno.test(`${instructionSet}: block scales that are subnormal halves keep their value`, () => {
+    using device = new TestDevice({ instructionSet });
+    // Q8_0: the scale, then 32 signed bytes. Scales m * 2^-24, and the largest that is not normal.
+    for (const bits of [1, 2, 0x155, 0x3FF, 0x8001, 0x83FF]) {
+      const data = new Uint8Array(34).map((_, i) => 7 * i);
+      data.set([bits & 255, bits >> 8]);
+      const got = device.context.readTensor(device.blocks(8, data, 1, 32), 0, 1, 32);
+      const quants = Array.from(new Int8Array(data.buffer, 2));
+      assertSame(got, quants.map((q) => q * halfValue(bits)), `scale 0x${bits.toString(16)}`);
+    }
   });
 
   Deno.test(`${instructionSet}: every entry of the codebooks, sign and scale is gguf-py's, to the bit`, async () => {
-    await withDevice({ instructionSet }, async (device) => {
-      for (const [type, digest] of Object.entries(DIGESTS)) {
-        const { id, blockSize, typeSize } = GOLDEN_BLOCKS.find((blocks) => blocks.type === type)!;
-        const bytes = randomBlocks(type, 1024, typeSize);
-        const tensor = device.blocks(id, bytes, 1024, blockSize);
-        const values = device.context.readTensor(tensor, 0, 1024, blockSize);
-        const unsignedZeros = Float32Array.from(values, (value) => value + 0);
-        const got = new Uint8Array(await crypto.subtle.digest("SHA-256", unsignedZeros));
-        assertEquals(got.toHex().slice(0, 32), digest, type);
-      }
-    });
+    using device = new TestDevice({ instructionSet });
+    for (const [type, digest] of Object.entries(DIGESTS)) {
+      const { id, blockSize, typeSize } = GOLDEN_BLOCKS.find((blocks) => blocks.type === type)!;
+      const bytes = randomBlocks(type, 1024, typeSize);
+      const tensor = device.blocks(id, bytes, 1024, blockSize);
+      const values = device.context.readTensor(tensor, 0, 1024, blockSize);
+      const unsignedZeros = Float32Array.from(values, (value) => value + 0);
+      const got = new Uint8Array(await crypto.subtle.digest("SHA-256", unsignedZeros));
+      assertEquals(got.toHex().slice(0, 32), digest, type);
+    }
   });
 }

@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import type { StepSequence } from "../../engine/device/step_block.ts";
 import { GREEDY, type StepSampling } from "../../engine/device/step_sampling.ts";
 import type { OutputKind } from "../../engine/device/step_result.ts";
-import { BACKEND, Random, withDevice } from "../fixtures/device_harness.ts";
+import { BACKEND, Random, TestDevice, withDevice } from "../fixtures/device_harness.ts";
 import { smallModelProgram, VOCAB } from "../fixtures/small_model.ts";
 
 // A sequence's results depend on nothing but the sequence: equal to the last bit, whoever else is served.
@@ -105,14 +105,13 @@ const sleepers = {
   ignore: BACKEND !== "cpu",
 };
 Deno.test(sleepers, async () => {
-  await withDevice({ threads: 4 }, async (device) => {
-    const { program } = smallModelProgram(device);
-    const logits = async () =>
-      (await program.step([part(3, 0, LENGTH)])).outputs.map(({ values }) => values!.slice());
-    const wanted = await logits();
-    for (let i = 0; i < 20; i++) {
-      await new Promise((resolve) => setTimeout(resolve, i % 4));
-      assertEquals(await logits(), wanted);
-    }
-  });
+  using device = new TestDevice({ threads: 4 });
+  const { program } = smallModelProgram(device);
+  const logits = async () =>
+    (await program.step([part(3, 0, LENGTH)])).outputs.map(({ values }) => values!.slice());
+  const wanted = await logits();
+  for (let i = 0; i < 20; i++) {
+    await new Promise((resolve) => setTimeout(resolve, i % 4));
+    assertEquals(await logits(), wanted);
+  }
 });

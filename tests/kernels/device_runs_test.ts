@@ -15,7 +15,7 @@ import {
   RUN_ROW,
   Status,
 } from "../../engine/device/structs.ts";
-import { BACKEND, EXECUTOR, type TestDevice, withDevice } from "../fixtures/device_harness.ts";
+import { BACKEND, EXECUTOR, TestDevice, withDevice } from "../fixtures/device_harness.ts";
 import { plainModelProgram } from "../fixtures/plain_model.ts";
 import { smallModelProgram, VOCAB } from "../fixtures/small_model.ts";
 import {
@@ -46,129 +46,125 @@ const LENGTHS = BACKEND === "emulated" ? [1, 4, 2] : [1, 4, 2, 6, 1, 3];
 for (const cacheType of [0, 1]) {
   for (const count of BACKEND === "emulated" ? [1 + 2 * cacheType] : [1, 5]) {
     Deno.test(`runs of ${count} give what steps give, whatever their lengths, through a ring that goes round (cache type ${cacheType})`, async () => {
-      await withDevice({ threads: 2 }, async (device) => {
-        const { program } = modelProgram(device, cacheType);
-        open(device, program, BACKEND === "emulated" ? 16 : 32);
-        const wanted = courses(count);
-        const wantedOutputs: StepOutput[][] = [await step(program, wanted)];
-        const own = LENGTHS.filter((steps) => steps !== 6).length;
-        const all = LENGTHS.reduce((sum, steps) => sum + steps, own);
-        for (let i = 0; i < all; i++) wantedOutputs.push(await step(program, wanted));
-        const got = courses(count, 5);
-        const outputs: unknown[] = [await step(program, got)];
-        for (const steps of LENGTHS) {
-          const taken = await run(program, got, steps, endless(got));
-          assertEquals(taken.length, steps);
-          outputs.push(...taken);
-          // Steps and runs follow each other as they like.
-          if (steps !== 6) outputs.push(await step(program, got));
-        }
-        assertEquals(outputs, wantedOutputs);
-        assert(new Set(got[0].tokens).size > 3, "it samples different tokens");
-      });
+      using device = new TestDevice({ threads: 2 });
+      const { program } = modelProgram(device, cacheType);
+      open(device, program, BACKEND === "emulated" ? 16 : 32);
+      const wanted = courses(count);
+      const wantedOutputs: StepOutput[][] = [await step(program, wanted)];
+      const own = LENGTHS.filter((steps) => steps !== 6).length;
+      const all = LENGTHS.reduce((sum, steps) => sum + steps, own);
+      for (let i = 0; i < all; i++) wantedOutputs.push(await step(program, wanted));
+      const got = courses(count, 5);
+      const outputs: unknown[] = [await step(program, got)];
+      for (const steps of LENGTHS) {
+        const taken = await run(program, got, steps, endless(got));
+        assertEquals(taken.length, steps);
+        outputs.push(...taken);
+        // Steps and runs follow each other as they like.
+        if (steps !== 6) outputs.push(await step(program, got));
+      }
+      assertEquals(outputs, wantedOutputs);
+      assert(new Set(got[0].tokens).size > 3, "it samples different tokens");
     });
   }
 }
 
 Deno.test("each sequence of a run ends after its own tokens or at its own end tokens, and the others continue to the same bits", async () => {
-  await withDevice({ threads: 2 }, async (device) => {
-    const { program } = modelProgram(device);
-    open(device, program, 128);
-    const wanted = courses(5);
-    const alone: StepOutput[][] = [];
-    for (let i = 0; i < 12; i++) alone.push(await step(program, wanted));
-    const got = courses(5);
-    await step(program, got);
-    const ends = wanted.map(({ tokens, prompt }) => tokens.slice(prompt + 1));
-    const limits: RunLimits[] = [
-      { tokens: 1, endTokens: NO_END },
-      { tokens: 100, endTokens: new Set([VOCAB - 1, ends[1][4]]) },
-      { tokens: 5, endTokens: new Set([ends[2][3]]) },
-      { tokens: 8, endTokens: NO_END },
-      { tokens: 100, endTokens: new Set([ends[4][9]]) },
-    ];
-    const lasts = limits.map(({ tokens, endTokens }, i) => {
-      const end = ends[i].findIndex((token) => endTokens.has(token));
-      return Math.min(tokens, end < 0 ? Infinity : end + 1);
-    });
-    const taken = await run(program, got, 12, limits);
-    assertEquals(taken.filter((outputs) => outputs.some((one) => one)).length, Math.max(...lasts));
-    taken.forEach((outputs, i) =>
-      assertEquals(outputs, alone[i + 1].map((output, s) => i < lasts[s] ? output : undefined))
-    );
-    // What ended is as it was: its next token is sampled from the same K and V.
-    const after = await step(program, got);
-    assertEquals(
-      after.map(({ sample }) => sample?.token),
-      wanted.map(({ tokens, prompt }, i) => tokens[prompt + 1 + lasts[i]]),
-    );
+  using device = new TestDevice({ threads: 2 });
+  const { program } = modelProgram(device);
+  open(device, program, 128);
+  const wanted = courses(5);
+  const alone: StepOutput[][] = [];
+  for (let i = 0; i < 12; i++) alone.push(await step(program, wanted));
+  const got = courses(5);
+  await step(program, got);
+  const ends = wanted.map(({ tokens, prompt }) => tokens.slice(prompt + 1));
+  const limits: RunLimits[] = [
+    { tokens: 1, endTokens: NO_END },
+    { tokens: 100, endTokens: new Set([VOCAB - 1, ends[1][4]]) },
+    { tokens: 5, endTokens: new Set([ends[2][3]]) },
+    { tokens: 8, endTokens: NO_END },
+    { tokens: 100, endTokens: new Set([ends[4][9]]) },
+  ];
+  const lasts = limits.map(({ tokens, endTokens }, i) => {
+    const end = ends[i].findIndex((token) => endTokens.has(token));
+    return Math.min(tokens, end < 0 ? Infinity : end + 1);
   });
+  const taken = await run(program, got, 12, limits);
+  assertEquals(taken.filter((outputs) => outputs.some((one) => one)).length, Math.max(...lasts));
+  taken.forEach((outputs, i) =>
+    assertEquals(outputs, alone[i + 1].map((output, s) => i < lasts[s] ? output : undefined))
+  );
+  // What ended is as it was: its next token is sampled from the same K and V.
+  const after = await step(program, got);
+  assertEquals(
+    after.map(({ sample }) => sample?.token),
+    wanted.map(({ tokens, prompt }, i) => tokens[prompt + 1 + lasts[i]]),
+  );
 });
 
 Deno.test("a run ends on request, and when another call wants the device", async () => {
-  await withDevice({ threads: 1 }, async (device) => {
-    const { program, cache } = modelProgram(device);
-    open(device, program, 64);
-    const some = courses(1);
-    await step(program, some);
-    const whole = part(some[0]);
-    const all = 29;
-    const steps = async (stop: (run: { stop(): void }) => unknown) => {
-      let count = 0;
-      const running = program.run([whole], all, endless(some), () => count++);
-      const stopped = stop(running);
-      await Promise.all([running.over, stopped]);
-      return count;
-    };
-    /** A run is over in no time where this thread has to wait for a processor: one of some ends early. */
-    const stopsOnce = async (stop: (run: { stop(): void }) => unknown) => {
-      for (let i = 0; i < 100; i++) {
-        const count = await steps(stop);
-        assert(count >= 1);
-        if (count < all) return;
-      }
-      throw new Error("no run ended before its last step");
-    };
-    assertEquals(await steps(() => {}), all);
-    await stopsOnce((running) => running.stop());
-    await stopsOnce(() => cache.copyKvBlocks(Uint32Array.of(3), Uint32Array.of(4)));
-    // A run that is stopped before it begins, or that finds another call waiting, has one step.
-    const before = program.step([whole]);
-    assertEquals(await steps((running) => running.stop()), 1);
-    await before;
-    const first = program.step([whole]);
-    assertEquals(await steps(() => program.step([whole])), 1);
-    await first;
-    assertEquals(await steps(() => {}), all);
-  });
+  using device = new TestDevice({ threads: 1 });
+  const { program, cache } = modelProgram(device);
+  open(device, program, 64);
+  const some = courses(1);
+  await step(program, some);
+  const whole = part(some[0]);
+  const all = 29;
+  const steps = async (stop: (run: { stop(): void }) => unknown) => {
+    let count = 0;
+    const running = program.run([whole], all, endless(some), () => count++);
+    const stopped = stop(running);
+    await Promise.all([running.over, stopped]);
+    return count;
+  };
+  /** A run is over in no time where this thread has to wait for a processor: one of some ends early. */
+  const stopsOnce = async (stop: (run: { stop(): void }) => unknown) => {
+    for (let i = 0; i < 100; i++) {
+      const count = await steps(stop);
+      assert(count >= 1);
+      if (count < all) return;
+    }
+    throw new Error("no run ended before its last step");
+  };
+  assertEquals(await steps(() => {}), all);
+  await stopsOnce((running) => running.stop());
+  await stopsOnce(() => cache.copyKvBlocks(Uint32Array.of(3), Uint32Array.of(4)));
+  // A run that is stopped before it begins, or that finds another call waiting, has one step.
+  const before = program.step([whole]);
+  assertEquals(await steps((running) => running.stop()), 1);
+  await before;
+  const first = program.step([whole]);
+  assertEquals(await steps(() => program.step([whole])), 1);
+  await first;
+  assertEquals(await steps(() => {}), all);
 });
 
 for (const hasStates of [false, true]) {
   const model = hasStates ? "a model with states" : "a model";
   Deno.test(`logits of a run of ${model} that are no numbers end their own sequence alone`, async () => {
-    await withDevice({ threads: 1 }, async (device) => {
-      const program = hasStates
-        ? statefulProgram(device, SPOILT)
-        : modelProgram(device, 0, SPOILT).program;
-      const someCourses = (slot: number) => hasStates ? stateful(3, 0, slot) : courses(3);
-      open(device, program, 64);
-      const some = someCourses(0);
-      await step(program, some);
-      // The second is made to sample the spoilt token, and can sample nothing after it.
-      const forced = { ...some[1], sampling: { ...GREEDY, only: SPOILT } };
-      const others = [some[0], forced, some[2]];
-      const wanted = someCourses(4);
-      await step(program, wanted);
-      const alone: StepOutput[][] = [];
-      for (let i = 0; i < 6; i++) alone.push(await step(program, [wanted[0], wanted[2]]));
-      const taken = await run(program, others, 6, endless(others));
-      assertEquals(taken.map(([one, , other]) => [one, other]), alone);
-      assertEquals(taken.map(([, output]) => output?.status), [
-        "ok",
-        "not_finite",
-        ...new Array(4).fill(undefined),
-      ]);
-    });
+    using device = new TestDevice({ threads: 1 });
+    const program = hasStates
+      ? statefulProgram(device, SPOILT)
+      : modelProgram(device, 0, SPOILT).program;
+    const someCourses = (slot: number) => hasStates ? stateful(3, 0, slot) : courses(3);
+    open(device, program, 64);
+    const some = someCourses(0);
+    await step(program, some);
+    // The second is made to sample the spoilt token, and can sample nothing after it.
+    const forced = { ...some[1], sampling: { ...GREEDY, only: SPOILT } };
+    const others = [some[0], forced, some[2]];
+    const wanted = someCourses(4);
+    await step(program, wanted);
+    const alone: StepOutput[][] = [];
+    for (let i = 0; i < 6; i++) alone.push(await step(program, [wanted[0], wanted[2]]));
+    const taken = await run(program, others, 6, endless(others));
+    assertEquals(taken.map(([one, , other]) => [one, other]), alone);
+    assertEquals(taken.map(([, output]) => output?.status), [
+      "ok",
+      "not_finite",
+      ...new Array(4).fill(undefined),
+    ]);
   });
 }
 
@@ -212,47 +208,45 @@ function bareRun(device: TestDevice, program: DeviceProgram, entries: number) {
 }
 
 Deno.test("a run whose ring is not read ends where there is no room, and overwrites nothing", async () => {
-  await withDevice({ threads: 1 }, async (device) => {
-    const { program } = modelProgram(device);
-    const some = courses(2);
-    await step(program, some);
-    const { begin, wait, isOver, numbers, read } = bareRun(device, program, 8);
-    const run = encodeRun(20, endless(some));
-    assertEquals(begin(some.map(part), run), "");
-    do assertEquals(await wait(), ""); while (!isOver());
-    assertEquals(numbers(), [1, 2, 3, 4, 5, 6, 7, 8]);
-    assertMatch(begin(some.map(part), run), /^a run with a ring that has entries to be read/);
-    read(8);
-    assertEquals(begin(some.map(part), run), "");
-    do assertEquals(await wait(), ""); while (!isOver());
-    assertEquals(numbers(), [9, 10, 11, 12, 13, 14, 15, 16]);
-    // Numbers go round as well.
-    read(-2);
-    assertEquals(begin(some.map(part), encodeRun(2, endless(some))), "");
-    do assertEquals(await wait(), ""); while (!isOver());
-    assertEquals(numbers(), [1, 2, 11, 12, 13, 14, -1, 0]);
-    assertMatch(await wait(), /^no run is under way/);
-  });
+  using device = new TestDevice({ threads: 1 });
+  const { program } = modelProgram(device);
+  const some = courses(2);
+  await step(program, some);
+  const { begin, wait, isOver, numbers, read } = bareRun(device, program, 8);
+  const run = encodeRun(20, endless(some));
+  assertEquals(begin(some.map(part), run), "");
+  do assertEquals(await wait(), ""); while (!isOver());
+  assertEquals(numbers(), [1, 2, 3, 4, 5, 6, 7, 8]);
+  assertMatch(begin(some.map(part), run), /^a run with a ring that has entries to be read/);
+  read(8);
+  assertEquals(begin(some.map(part), run), "");
+  do assertEquals(await wait(), ""); while (!isOver());
+  assertEquals(numbers(), [9, 10, 11, 12, 13, 14, 15, 16]);
+  // Numbers go round as well.
+  read(-2);
+  assertEquals(begin(some.map(part), encodeRun(2, endless(some))), "");
+  do assertEquals(await wait(), ""); while (!isOver());
+  assertEquals(numbers(), [1, 2, 11, 12, 13, 14, -1, 0]);
+  assertMatch(await wait(), /^no run is under way/);
 });
 
 Deno.test("what a run that could not begin has left in the ring is nobody's", async () => {
-  await withDevice({ threads: 1 }, async (device) => {
-    const { program } = modelProgram(device);
-    const some = courses(2);
-    await step(program, some);
-    const memory = device.context.hostMemory(ringBytes(64));
-    program.openRuns(memory);
-    const number = (RING.bytes + RING_ENTRY.fields.number.offset) / 4;
-    const words = new Int32Array(memory.buffer, memory.byteOffset);
-    // Of the first row alone.
-    words[number] = 1;
-    const taken = await run(program, some, 3, endless(some));
-    assertEquals(taken.map((outputs) => outputs.map((output) => output?.status)), [
-      ["ok", "ok"],
-      ["ok", "ok"],
-      ["ok", "ok"],
-    ]);
-  });
+  using device = new TestDevice({ threads: 1 });
+  const { program } = modelProgram(device);
+  const some = courses(2);
+  await step(program, some);
+  const memory = device.context.hostMemory(ringBytes(64));
+  program.openRuns(memory);
+  const number = (RING.bytes + RING_ENTRY.fields.number.offset) / 4;
+  const words = new Int32Array(memory.buffer, memory.byteOffset);
+  // Of the first row alone.
+  words[number] = 1;
+  const taken = await run(program, some, 3, endless(some));
+  assertEquals(taken.map((outputs) => outputs.map((output) => output?.status)), [
+    ["ok", "ok"],
+    ["ok", "ok"],
+    ["ok", "ok"],
+  ]);
 });
 
 Deno.test("a run that cannot be is refused with its reason, and nothing is under way", async () => {
@@ -317,28 +311,27 @@ Deno.test("a run that cannot be is refused with its reason, and nothing is under
     do assertEquals(await wait(), ""); while (!isOver());
     assertEquals((await program.step(rows)).outputs.length, 2);
   });
-  await withDevice({ threads: 1 }, (device) => {
-    const { begin } = bareRun(device, statefulProgram(device), 8);
-    const row = (from: number, to: number) => ({
-      ...{ tokens: [1], position: 1, kvBlocks: [[from]], decode: true, outputs: [{ row: 0 }] },
-      states: { from, to },
-    });
-    const refused = (reason: RegExp, ...later: RunLimits["later"][]) => {
-      const limits = later.map((later) => ({ tokens: 4, endTokens: NO_END, later }));
-      assertMatch(begin([row(0, 0), row(1, 2)], encodeRun(2, limits)), reason);
-    };
-    refused(/^the states of row 1 .* slot 16 .*: wanted one below 16/, undefined, {
-      slot: 16,
-      from: 1,
-    });
-    refused(/^the states of row 0 .* from step 0 on/, { slot: 3, from: 0 }, undefined);
-    refused(/^two rows of a run continue in slot 3/, { slot: 3, from: 1 }, { slot: 3, from: 2 });
-    for (const [slot, owner] of [[0, 0], [1, 1], [2, 1]]) {
-      const reason = new RegExp(
-        `^a row of a run continues in slot ${slot}, which row ${owner} begins`,
-      );
-      refused(reason, { slot, from: 1 }, undefined);
-      refused(reason, undefined, { slot, from: 1 });
-    }
+  using device = new TestDevice({ threads: 1 });
+  const { begin } = bareRun(device, statefulProgram(device), 8);
+  const row = (from: number, to: number) => ({
+    ...{ tokens: [1], position: 1, kvBlocks: [[from]], decode: true, outputs: [{ row: 0 }] },
+    states: { from, to },
   });
+  const refused = (reason: RegExp, ...later: RunLimits["later"][]) => {
+    const limits = later.map((later) => ({ tokens: 4, endTokens: NO_END, later }));
+    assertMatch(begin([row(0, 0), row(1, 2)], encodeRun(2, limits)), reason);
+  };
+  refused(/^the states of row 1 .* slot 16 .*: wanted one below 16/, undefined, {
+    slot: 16,
+    from: 1,
+  });
+  refused(/^the states of row 0 .* from step 0 on/, { slot: 3, from: 0 }, undefined);
+  refused(/^two rows of a run continue in slot 3/, { slot: 3, from: 1 }, { slot: 3, from: 2 });
+  for (const [slot, owner] of [[0, 0], [1, 1], [2, 1]]) {
+    const reason = new RegExp(
+      `^a row of a run continues in slot ${slot}, which row ${owner} begins`,
+    );
+    refused(reason, { slot, from: 1 }, undefined);
+    refused(reason, undefined, { slot, from: 1 });
+  }
 });

@@ -8,9 +8,8 @@ import {
   expertBuffer,
   indexBuffer,
   Random,
-  type TestDevice,
+  TestDevice,
   tokenBuffer,
-  withDevice,
 } from "../fixtures/device_harness.ts";
 import type { GivenOperation } from "../fixtures/operations.ts";
 
@@ -250,44 +249,43 @@ const PAIRS: Record<string, (choices: Choices, tokens: number) => Pair> = {
 for (const [name, make] of Object.entries(PAIRS)) {
   Deno.test(`${name}: the same whether or not what is between them is read again`, async () => {
     for (let seed = 0; seed < CASES; seed++) {
-      await withDevice({ threads: 2 }, async (device) => {
-        const choices = new Choices(device, 700 + seed);
-        const tokens = choices.of(1, 3, 9, 40);
-        const { ops, buffers, inputs } = make(choices, tokens);
-        // An input of a row a token has the first values alone.
-        const first = tokens * buffers[0].columns * buffers[0].rows_factor;
-        const given = { ...inputs, 0: inputs[0].slice(0, first) };
-        const reader: GivenOperation = {
-          kind: "add",
-          a: 1,
-          b: 1,
-          output: buffers.length,
-          columns: WIDTH,
-        };
-        const alone = await everyWay(device, { ops, buffers }, tokens, given, 2);
-        const read = await everyWay(
-          device,
-          { ops: [...ops, reader], buffers: [...buffers, { ...buffers[1] }] },
-          tokens,
-          given,
-          2,
-        );
-        // What the third one reads has the bits of each token by itself, too.
-        await everyWay(
-          device,
-          { ops: [...ops, reader], buffers: [...buffers, { ...buffers[1] }] },
-          tokens,
-          given,
-          buffers.length,
-        );
-        alone.forEach((got, way) => {
-          const what = `seed ${seed}: ${JSON.stringify(ops)}`;
-          try {
-            assertClose(got, read[way], 1e-5);
-          } catch (error) {
-            throw new Error(what, { cause: error });
-          }
-        });
+      using device = new TestDevice({ threads: 2 });
+      const choices = new Choices(device, 700 + seed);
+      const tokens = choices.of(1, 3, 9, 40);
+      const { ops, buffers, inputs } = make(choices, tokens);
+      // An input of a row a token has the first values alone.
+      const first = tokens * buffers[0].columns * buffers[0].rows_factor;
+      const given = { ...inputs, 0: inputs[0].slice(0, first) };
+      const reader: GivenOperation = {
+        kind: "add",
+        a: 1,
+        b: 1,
+        output: buffers.length,
+        columns: WIDTH,
+      };
+      const alone = await everyWay(device, { ops, buffers }, tokens, given, 2);
+      const read = await everyWay(
+        device,
+        { ops: [...ops, reader], buffers: [...buffers, { ...buffers[1] }] },
+        tokens,
+        given,
+        2,
+      );
+      // What the third one reads has the bits of each token by itself, too.
+      await everyWay(
+        device,
+        { ops: [...ops, reader], buffers: [...buffers, { ...buffers[1] }] },
+        tokens,
+        given,
+        buffers.length,
+      );
+      alone.forEach((got, way) => {
+        const what = `seed ${seed}: ${JSON.stringify(ops)}`;
+        try {
+          assertClose(got, read[way], 1e-5);
+        } catch (error) {
+          throw new Error(what, { cause: error });
+        }
       });
     }
   });
@@ -337,23 +335,18 @@ function gatedNorm(choices: Choices): GivenOperation[] {
 
 Deno.test("a norm and the gate before or after it: the same bits whether or not something is done between them", async () => {
   for (let seed = 0; seed < CASES; seed++) {
-    await withDevice({ threads: 2 }, async (device) => {
-      const choices = new Choices(device, 900 + seed);
-      const tokens = choices.of(1, 3, 9);
-      const [first, second] = gatedNorm(choices);
-      const between: GivenOperation = { kind: "add", a: 4, b: 4, output: 4, columns: WIDTH };
-      const buffers = [0, 1, 2, 3, 4].map(() => tokenBuffer(WIDTH));
-      const inputs = tokensOf(choices, tokens, [0, 1, 2, 3, 4]);
-      for (const output of [1, 2]) {
-        const bitsWith = async (ops: GivenOperation[]) =>
-          (await everyWay(device, { ops, buffers }, tokens, inputs, output)).map(bitsOf);
-        const what = `seed ${seed}: ${JSON.stringify([first, second])}`;
-        assertEquals(
-          await bitsWith([first, second]),
-          await bitsWith([first, between, second]),
-          what,
-        );
-      }
-    });
+    using device = new TestDevice({ threads: 2 });
+    const choices = new Choices(device, 900 + seed);
+    const tokens = choices.of(1, 3, 9);
+    const [first, second] = gatedNorm(choices);
+    const between: GivenOperation = { kind: "add", a: 4, b: 4, output: 4, columns: WIDTH };
+    const buffers = [0, 1, 2, 3, 4].map(() => tokenBuffer(WIDTH));
+    const inputs = tokensOf(choices, tokens, [0, 1, 2, 3, 4]);
+    for (const output of [1, 2]) {
+      const bitsWith = async (ops: GivenOperation[]) =>
+        (await everyWay(device, { ops, buffers }, tokens, inputs, output)).map(bitsOf);
+      const what = `seed ${seed}: ${JSON.stringify([first, second])}`;
+      assertEquals(await bitsWith([first, second]), await bitsWith([first, between, second]), what);
+    }
   }
 });

@@ -4,7 +4,7 @@ import {
   BACKEND,
   plainSequence,
   Random,
-  type TestDevice,
+  TestDevice,
   tokenBuffer,
   withDevice,
 } from "../fixtures/device_harness.ts";
@@ -86,15 +86,14 @@ async function everyWeight(
   const random = new Random(5);
   const rows = 29;
   for (const blocks of FACTOR_BLOCKS) {
-    await withDevice({ instructionSet, threads: 2 }, async (device) => {
-      const columns = 2 * Math.max(blocks.blockSize, 128);
-      const { bytes } = matrixOf(blocks, rows, columns, random);
-      for (const decode of [true, false]) {
-        const make = (gap: number) =>
-          product(device, blocks, bytes, rows, columns, most, { decode, gap });
-        await test(make, columns, random, `${blocks.type}, ${decode ? "decoded" : "a prompt's"}`);
-      }
-    });
+    using device = new TestDevice({ instructionSet, threads: 2 });
+    const columns = 2 * Math.max(blocks.blockSize, 128);
+    const { bytes } = matrixOf(blocks, rows, columns, random);
+    for (const decode of [true, false]) {
+      const make = (gap: number) =>
+        product(device, blocks, bytes, rows, columns, most, { decode, gap });
+      await test(make, columns, random, `${blocks.type}, ${decode ? "decoded" : "a prompt's"}`);
+    }
   }
 }
 
@@ -112,57 +111,53 @@ for (const instructionSet of present) {
   Deno.test(`${instructionSet}: products with weights of every tensor type, in awkward shapes, of 1 to 9 tokens`, async () => {
     const random = new Random(2);
     for (const blocks of FACTOR_BLOCKS) {
-      await withDevice({ instructionSet, threads: 2 }, async (device) => {
-        for (const [rows, columns] of shapes(blocks.blockSize)) {
-          const { bytes, values } = matrixOf(blocks, rows, columns, random);
-          const multiply = product(device, blocks, bytes, rows, columns, 9);
-          for (let tokens = 1; tokens <= 9; tokens++) {
-            const input = random.floats(tokens * columns);
-            const got = await multiply(input);
-            for (let i = 0; i < got.length; i++) {
-              const [t, r] = [Math.floor(i / rows), i % rows];
-              let wanted = 0;
-              let size = 0;
-              for (let c = 0; c < columns; c++) {
-                const term = values[r * columns + c] * input[t * columns + c];
-                wanted += term;
-                size += Math.abs(term);
-              }
-              assert(
-                Math.abs(got[i] - wanted) <= 1e-6 * size,
-                `${blocks.type} [${rows}, ${columns}], ${tokens} tokens: row ${r} of token ${t} ` +
-                  `is ${got[i]}, wanted ${wanted}`,
-              );
+      using device = new TestDevice({ instructionSet, threads: 2 });
+      for (const [rows, columns] of shapes(blocks.blockSize)) {
+        const { bytes, values } = matrixOf(blocks, rows, columns, random);
+        const multiply = product(device, blocks, bytes, rows, columns, 9);
+        for (let tokens = 1; tokens <= 9; tokens++) {
+          const input = random.floats(tokens * columns);
+          const got = await multiply(input);
+          for (let i = 0; i < got.length; i++) {
+            const [t, r] = [Math.floor(i / rows), i % rows];
+            let wanted = 0;
+            let size = 0;
+            for (let c = 0; c < columns; c++) {
+              const term = values[r * columns + c] * input[t * columns + c];
+              wanted += term;
+              size += Math.abs(term);
             }
+            assert(
+              Math.abs(got[i] - wanted) <= 1e-6 * size,
+              `${blocks.type} [${rows}, ${columns}], ${tokens} tokens: row ${r} of token ${t} ` +
+                `is ${got[i]}, wanted ${wanted}`,
+            );
           }
         }
-      });
+      }
     }
   });
 
   Deno.test(`${instructionSet}: a token's product has the same bits alone and in a batch of any size`, async () => {
     const random = new Random(3);
     for (const blocks of SOME_TYPES) {
-      await withDevice({ instructionSet, threads: 2 }, async (device) => {
-        const rows = 29;
-        const columns =
-          ({ 1: 331, 32: 352, 64: 320 } as Record<number, number>)[blocks.blockSize] ?? 768;
-        const { bytes } = matrixOf(blocks, rows, columns, random);
-        const multiply = product(device, blocks, bytes, rows, columns, 130);
-        const input = random.floats(130 * columns);
-        const all = bits(await multiply(input));
-        for (let t = 0; t < 130; t += t < 12 ? 1 : 13) {
-          const alone = bits(await multiply(input.slice(t * columns, (t + 1) * columns)));
-          assertEquals(alone, all.slice(t * rows, (t + 1) * rows), `${blocks.type}, token ${t}`);
-        }
-        for (const [first, tokens] of [[0, 2], [1, 3], [40, 7], [5, 8], [60, 33], [20, 97]]) {
-          const some = bits(
-            await multiply(input.slice(first * columns, (first + tokens) * columns)),
-          );
-          const wanted = all.slice(first * rows, (first + tokens) * rows);
-          assertEquals(some, wanted, `${blocks.type}, ${tokens} tokens from ${first} on`);
-        }
-      });
+      using device = new TestDevice({ instructionSet, threads: 2 });
+      const rows = 29;
+      const columns = ({ 1: 331, 32: 352, 64: 320 } as Record<number, number>)[blocks.blockSize] ??
+        768;
+      const { bytes } = matrixOf(blocks, rows, columns, random);
+      const multiply = product(device, blocks, bytes, rows, columns, 130);
+      const input = random.floats(130 * columns);
+      const all = bits(await multiply(input));
+      for (let t = 0; t < 130; t += t < 12 ? 1 : 13) {
+        const alone = bits(await multiply(input.slice(t * columns, (t + 1) * columns)));
+        assertEquals(alone, all.slice(t * rows, (t + 1) * rows), `${blocks.type}, token ${t}`);
+      }
+      for (const [first, tokens] of [[0, 2], [1, 3], [40, 7], [5, 8], [60, 33], [20, 97]]) {
+        const some = bits(await multiply(input.slice(first * columns, (first + tokens) * columns)));
+        const wanted = all.slice(first * rows, (first + tokens) * rows);
+        assertEquals(some, wanted, `${blocks.type}, ${tokens} tokens from ${first} on`);
+      }
     }
   });
 

@@ -10,7 +10,7 @@ import {
   cacheOf,
   type EqualLayers,
   outputBuffer,
-  type TestDevice,
+  TestDevice,
   tokenBuffer,
   withDevice,
 } from "../fixtures/device_harness.ts";
@@ -185,43 +185,37 @@ function refusal(device: TestDevice, ops: GivenOperation[], desc?: Partial<Equal
 }
 
 for (const [kind, cases] of Object.entries(CASES) as [Kind, [Fields, RegExp][]][]) {
-  Deno.test(`records of ${kind}: what its fields are not to be is refused, and what they may be is not`, async () => {
-    await withDevice({}, (device) => {
-      for (const [changes, message] of [[{}, /^$/] as const, ...cases]) {
-        const got = refusal(device, [operation(device, kind, changes)]);
-        assertMatch(got, message, JSON.stringify(changes));
-        if (got !== "") assertMatch(got, new RegExp(`^operation 0 \\(${kind}\\): `));
-      }
-    });
+  Deno.test(`records of ${kind}: what its fields are not to be is refused, and what they may be is not`, () => {
+    using device = new TestDevice();
+    for (const [changes, message] of [[{}, /^$/] as const, ...cases]) {
+      const got = refusal(device, [operation(device, kind, changes)]);
+      assertMatch(got, message, JSON.stringify(changes));
+      if (got !== "") assertMatch(got, new RegExp(`^operation 0 \\(${kind}\\): `));
+    }
   });
 }
 
-Deno.test("records: a state is one operation's, and of a cache that has states", async () => {
-  await withDevice({}, (device) => {
-    const conv = operation(device, "conv");
-    const again = /operation 2 \(conv\): state 0 is operation 0's already: wanted one of its own/;
-    assertMatch(refusal(device, [conv, operation(device, "copy"), conv]), again);
-    const none =
-      /operation 0 \(conv\): the program's cache has no states: wanted one for the operation/;
-    assertMatch(refusal(device, [conv], { states: [], slots: 0 }), none);
-    assertThrows(
-      () => device.program({ ops: [conv], buffers: BUFFERS }),
-      M40Error,
-      "has no states",
-    );
-    // A copy has no state, and needs no cache.
-    device.program({ ops: [operation(device, "copy")], buffers: BUFFERS });
-    const attention: GivenOperation = {
-      ...{ kind: "attention", q: B.a, output: B.b, layer: 0, scale: 1 },
-      ...{ n_heads: 1, n_kv_heads: 1, head_dim: 8 },
-    };
-    const cache = device.cache({ n_layers: 0, states: [1], slots: 1 });
-    assertThrows(
-      () => device.program({ ops: [attention], buffers: BUFFERS, cache }),
-      M40Error,
-      "the program has no KV cache: wanted one",
-    );
-  });
+Deno.test("records: a state is one operation's, and of a cache that has states", () => {
+  using device = new TestDevice();
+  const conv = operation(device, "conv");
+  const again = /operation 2 \(conv\): state 0 is operation 0's already: wanted one of its own/;
+  assertMatch(refusal(device, [conv, operation(device, "copy"), conv]), again);
+  const none =
+    /operation 0 \(conv\): the program's cache has no states: wanted one for the operation/;
+  assertMatch(refusal(device, [conv], { states: [], slots: 0 }), none);
+  assertThrows(() => device.program({ ops: [conv], buffers: BUFFERS }), M40Error, "has no states");
+  // A copy has no state, and needs no cache.
+  device.program({ ops: [operation(device, "copy")], buffers: BUFFERS });
+  const attention: GivenOperation = {
+    ...{ kind: "attention", q: B.a, output: B.b, layer: 0, scale: 1 },
+    ...{ n_heads: 1, n_kv_heads: 1, head_dim: 8 },
+  };
+  const cache = device.cache({ n_layers: 0, states: [1], slots: 1 });
+  assertThrows(
+    () => device.program({ ops: [attention], buffers: BUFFERS, cache }),
+    M40Error,
+    "the program has no KV cache: wanted one",
+  );
 });
 
 Deno.test("caches: what is wrong with states and slots is named; slots take their bytes in addition to the KV blocks", async () => {
@@ -256,79 +250,76 @@ Deno.test("caches: what is wrong with states and slots is named; slots take thei
 });
 
 Deno.test("steps: slots that are out of range, written twice or read where another writes are named", async () => {
-  await withDevice({}, async (device) => {
-    const cache = device.cache({ n_layers: 0, states: STATES, slots: 3 });
-    const program = device.program({ ops: [operation(device, "conv")], buffers: BUFFERS, cache });
-    const step = (...slots: [from: number, to: number][]) =>
-      program.step(slots.map(([from, to], i): StepSequence => {
-        const tokens = new Array(i + 1).fill(0);
-        return { tokens, position: 0, kvBlocks: [], states: { from, to }, outputs: [] };
-      }));
-    const refused = (message: string, ...slots: [from: number, to: number][]) =>
-      assertRejects(() => step(...slots), M40Error, message);
-    await refused(
-      "the states of sequence 1 are read from slot 3: wanted one below 3, or M40_NONE where it begins",
-      [0, 1],
-      [3, 2],
-    );
-    await refused("the states of sequence 0 are written to slot 3: wanted one below 3", [0, 3]);
-    await refused("sequence 0 are written to slot 4294967295: wanted one below 3", [0, NONE]);
-    await refused(
-      "the states of sequences 0 and 2 are both written to slot 1: wanted a slot each",
-      ...[[1, 1], [2, 2], [0, 1]] as [number, number][],
-    );
-    await refused(
-      "the states of sequence 2 are read from slot 1, which sequence 0 writes: wanted one that no other writes",
-      ...[[NONE, 1], [2, 2], [1, 0]] as [number, number][],
-    );
-    // Two may read one slot, if nobody writes it, and one may write what it reads.
-    await step([0, 1], [0, 2]);
-    await step([NONE, 1], [0, 0], [2, 2]);
-  });
+  using device = new TestDevice();
+  const cache = device.cache({ n_layers: 0, states: STATES, slots: 3 });
+  const program = device.program({ ops: [operation(device, "conv")], buffers: BUFFERS, cache });
+  const step = (...slots: [from: number, to: number][]) =>
+    program.step(slots.map(([from, to], i): StepSequence => {
+      const tokens = new Array(i + 1).fill(0);
+      return { tokens, position: 0, kvBlocks: [], states: { from, to }, outputs: [] };
+    }));
+  const refused = (message: string, ...slots: [from: number, to: number][]) =>
+    assertRejects(() => step(...slots), M40Error, message);
+  await refused(
+    "the states of sequence 1 are read from slot 3: wanted one below 3, or M40_NONE where it begins",
+    [0, 1],
+    [3, 2],
+  );
+  await refused("the states of sequence 0 are written to slot 3: wanted one below 3", [0, 3]);
+  await refused("sequence 0 are written to slot 4294967295: wanted one below 3", [0, NONE]);
+  await refused(
+    "the states of sequences 0 and 2 are both written to slot 1: wanted a slot each",
+    ...[[1, 1], [2, 2], [0, 1]] as [number, number][],
+  );
+  await refused(
+    "the states of sequence 2 are read from slot 1, which sequence 0 writes: wanted one that no other writes",
+    ...[[NONE, 1], [2, 2], [1, 0]] as [number, number][],
+  );
+  // Two may read one slot, if nobody writes it, and one may write what it reads.
+  await step([0, 1], [0, 2]);
+  await step([NONE, 1], [0, 0], [2, 2]);
 });
 
 Deno.test("steps: the slots of a sequence without tokens are ignored; a block without room for slots is refused", async () => {
-  await withDevice({}, async (device) => {
-    const cache = device.cache({ n_layers: 0, states: STATES, slots: 1 });
-    const program = device.program({ ops: [operation(device, "conv")], buffers: BUFFERS, cache });
-    const one = { tokens: [0], position: 0, kvBlocks: [], outputs: [], states: { from: 0, to: 0 } };
-    await program.step([{ ...one, tokens: [], states: { from: 9, to: 0 } }, one]);
-    const without = { ...one, states: undefined };
-    const mixed = "sequences with states and without in one step";
-    await assertRejects(() => program.step([one, without]), M40Error, mixed);
-    // The block ends with the arrays before the slots.
-    const bytes = STEP_HEADER.bytes + 12;
-    const message =
-      `states: 2 elements of 4 bytes from byte ${bytes} on do not fit the step block of ${bytes} bytes`;
-    await assertRejects(() => program.step([without]), M40Error, message);
-    // A program without states reads none.
-    const copies = device.program({ ops: [operation(device, "copy")], buffers: BUFFERS, cache });
-    await copies.step([{ ...one, states: { from: 7, to: 7 } }]);
-    await copies.step([without]);
-  });
+  using device = new TestDevice();
+  const cache = device.cache({ n_layers: 0, states: STATES, slots: 1 });
+  const program = device.program({ ops: [operation(device, "conv")], buffers: BUFFERS, cache });
+  const one = { tokens: [0], position: 0, kvBlocks: [], outputs: [], states: { from: 0, to: 0 } };
+  await program.step([{ ...one, tokens: [], states: { from: 9, to: 0 } }, one]);
+  const without = { ...one, states: undefined };
+  const mixed = "sequences with states and without in one step";
+  await assertRejects(() => program.step([one, without]), M40Error, mixed);
+  // The block ends with the arrays before the slots.
+  const bytes = STEP_HEADER.bytes + 12;
+  const message =
+    `states: 2 elements of 4 bytes from byte ${bytes} on do not fit the step block of ${bytes} bytes`;
+  await assertRejects(() => program.step([without]), M40Error, message);
+  // A program without states reads none.
+  const copies = device.program({ ops: [operation(device, "copy")], buffers: BUFFERS, cache });
+  await copies.step([{ ...one, states: { from: 7, to: 7 } }]);
+  await copies.step([without]);
 });
 
 Deno.test("slots that a cache does not have, and memory of another size, are refused", async () => {
-  await withDevice({}, async (device) => {
-    const cache = device.cache({ n_layers: 0, states: STATES, slots: 3 });
-    const { slotBytes } = device.context.cacheBytes(cache.desc);
-    const memory = new Uint8Array(2 * slotBytes);
-    for (const move of ["save", "restore"] as const) {
-      const copy = (slots: Uint32Array<ArrayBuffer>, bytes: Uint8Array<ArrayBuffer>) =>
-        cache[move]("slots", slots, bytes);
-      const refused = (slots: number[], bytes: Uint8Array<ArrayBuffer>, message: string) =>
-        assertRejects(() => copy(Uint32Array.from(slots), bytes), M40Error, message);
-      await refused([2, 3], memory, "slots[1] is slot 3: the cache has 3 slots");
-      const short = memory.subarray(1);
-      const bytes = `${2 * slotBytes - 1} bytes for 2 slots: wanted ${slotBytes} a slot`;
-      await refused([0, 1], short, bytes);
-      await copy(new Uint32Array(0), new Uint8Array(0));
-    }
-    const kvBlocks = device.cache({});
-    await assertRejects(
-      () => kvBlocks.save("slots", Uint32Array.of(0), memory),
-      M40Error,
-      "slots[0] is slot 0: the cache has 0 slots",
-    );
-  });
+  using device = new TestDevice();
+  const cache = device.cache({ n_layers: 0, states: STATES, slots: 3 });
+  const { slotBytes } = device.context.cacheBytes(cache.desc);
+  const memory = new Uint8Array(2 * slotBytes);
+  for (const move of ["save", "restore"] as const) {
+    const copy = (slots: Uint32Array<ArrayBuffer>, bytes: Uint8Array<ArrayBuffer>) =>
+      cache[move]("slots", slots, bytes);
+    const refused = (slots: number[], bytes: Uint8Array<ArrayBuffer>, message: string) =>
+      assertRejects(() => copy(Uint32Array.from(slots), bytes), M40Error, message);
+    await refused([2, 3], memory, "slots[1] is slot 3: the cache has 3 slots");
+    const short = memory.subarray(1);
+    const bytes = `${2 * slotBytes - 1} bytes for 2 slots: wanted ${slotBytes} a slot`;
+    await refused([0, 1], short, bytes);
+    await copy(new Uint32Array(0), new Uint8Array(0));
+  }
+  const kvBlocks = device.cache({});
+  await assertRejects(
+    () => kvBlocks.save("slots", Uint32Array.of(0), memory),
+    M40Error,
+    "slots[0] is slot 0: the cache has 0 slots",
+  );
 });

@@ -10,7 +10,6 @@ import {
   Random,
   TestDevice,
   tokenBuffer,
-  withDevice,
 } from "../fixtures/device_harness.ts";
 import { CASES, convCase, deltaCase, scanCase, type StateCase } from "../fixtures/state_float64.ts";
 
@@ -119,22 +118,21 @@ const partOf = ({ of }: Sequence, whole: Float32Array<ArrayBuffer>, first: numbe
 
 for (const of of CASES) {
   Deno.test(`${of.name}: what float64 makes of it, with the same bits for any chunks, slots and decoded rows`, async () => {
-    await withDevice({ threads: 3 }, async (device) => {
-      const recurrence = new Recurrence(device, of);
-      const sequence = new Sequence(of, 1);
-      const whole = await recurrence.run(sequence, [TOKENS]);
-      assertClose(whole, sequence.wanted(), 1e-5);
-      for (const sizes of [[1], [7], [32], [64], [1, 2, 3, 30]]) {
-        same(await recurrence.run(sequence, sizes), whole, `chunks of ${sizes}`);
-      }
-      same(await recurrence.run(sequence, [9], { slots: [3, 5] }), whole, "slots by turns");
-      const decoded = await recurrence.run(sequence, [1], { decode: () => true });
-      same(decoded, whole, "decoded one by one");
-      const several = { slots: [2, 7, 4], decode: () => true };
-      same(await recurrence.run(sequence, [4, 1, 5], several), whole, "decoded, several a step");
-      const answered = { slots: [6], decode: (first: number) => first >= 33 };
-      same(await recurrence.run(sequence, [33, 2], answered), whole, "a prompt, then decoded rows");
-    });
+    using device = new TestDevice({ threads: 3 });
+    const recurrence = new Recurrence(device, of);
+    const sequence = new Sequence(of, 1);
+    const whole = await recurrence.run(sequence, [TOKENS]);
+    assertClose(whole, sequence.wanted(), 1e-5);
+    for (const sizes of [[1], [7], [32], [64], [1, 2, 3, 30]]) {
+      same(await recurrence.run(sequence, sizes), whole, `chunks of ${sizes}`);
+    }
+    same(await recurrence.run(sequence, [9], { slots: [3, 5] }), whole, "slots by turns");
+    const decoded = await recurrence.run(sequence, [1], { decode: () => true });
+    same(decoded, whole, "decoded one by one");
+    const several = { slots: [2, 7, 4], decode: () => true };
+    same(await recurrence.run(sequence, [4, 1, 5], several), whole, "decoded, several a step");
+    const answered = { slots: [6], decode: (first: number) => first >= 33 };
+    same(await recurrence.run(sequence, [33, 2], answered), whole, "a prompt, then decoded rows");
   });
 }
 
@@ -149,74 +147,72 @@ for (const of of EACH) {
   const [kind] = of.name.split(" ");
 
   Deno.test(`${kind}: a sequence's bits do not depend on what else is in the step`, async () => {
-    await withDevice({ threads: 3 }, async (device) => {
-      const recurrence = new Recurrence(device, of);
-      const sequences = [11, 12, 13, 14].map((seed) => new Sequence(of, seed));
-      const alone: Float32Array<ArrayBuffer>[] = [];
-      for (const sequence of sequences) alone.push(await recurrence.run(sequence, [TOKENS]));
-      const check = async (...turns: readonly Turn[]) => {
-        const outputs = await recurrence.step(...turns);
-        turns.forEach(({ sequence, first, count }, i) => {
-          const wanted = partOf(sequence, alone[sequences.indexOf(sequence)], first, count);
-          same(outputs[i], wanted, `tokens ${first} to ${first + count} of sequence ${i}`);
-        });
-      };
-      const [a, b, c, d] = sequences;
-      await check(
-        { sequence: a, from: NONE, to: 0, first: 0, count: 40 },
-        { sequence: b, from: NONE, to: 1, first: 0, count: 1 },
-        { sequence: c, from: NONE, to: 2, first: 0, count: 17 },
-      );
-      // Decode rows, one of them of a sequence that continues in another slot, and prompts; d begins in the middle.
-      await check(
-        { sequence: a, from: 0, to: 5, first: 40, count: 3, decode: true },
-        { sequence: c, from: 2, to: 2, first: 17, count: 1, decode: true },
-        { sequence: d, from: NONE, to: 3, first: 0, count: 29 },
-        { sequence: b, from: 1, to: 1, first: 1, count: 30 },
-      );
-      // Slots 0 and 5 are a's after 40 tokens and after 43. The two that read slot 5 write others.
-      await check(
-        { sequence: a, from: 5, to: 6, first: 43, count: 2, decode: true },
-        { sequence: a, from: 5, to: 7, first: 43, count: 1, decode: true },
-        { sequence: d, from: 3, to: 3, first: 29, count: 1, decode: true },
-        { sequence: a, from: 0, to: 0, first: 40, count: 20 },
-      );
-      // What was read is as it was, and what was written is what it should be.
-      await check(
-        { sequence: a, from: 5, to: 5, first: 43, count: 27, decode: true },
-        { sequence: a, from: 6, to: 6, first: 45, count: 25 },
-        { sequence: a, from: 7, to: 7, first: 44, count: 26 },
-        { sequence: a, from: 0, to: 0, first: 60, count: 10 },
-      );
-    });
+    using device = new TestDevice({ threads: 3 });
+    const recurrence = new Recurrence(device, of);
+    const sequences = [11, 12, 13, 14].map((seed) => new Sequence(of, seed));
+    const alone: Float32Array<ArrayBuffer>[] = [];
+    for (const sequence of sequences) alone.push(await recurrence.run(sequence, [TOKENS]));
+    const check = async (...turns: readonly Turn[]) => {
+      const outputs = await recurrence.step(...turns);
+      turns.forEach(({ sequence, first, count }, i) => {
+        const wanted = partOf(sequence, alone[sequences.indexOf(sequence)], first, count);
+        same(outputs[i], wanted, `tokens ${first} to ${first + count} of sequence ${i}`);
+      });
+    };
+    const [a, b, c, d] = sequences;
+    await check(
+      { sequence: a, from: NONE, to: 0, first: 0, count: 40 },
+      { sequence: b, from: NONE, to: 1, first: 0, count: 1 },
+      { sequence: c, from: NONE, to: 2, first: 0, count: 17 },
+    );
+    // Decode rows, one of them of a sequence that continues in another slot, and prompts; d begins in the middle.
+    await check(
+      { sequence: a, from: 0, to: 5, first: 40, count: 3, decode: true },
+      { sequence: c, from: 2, to: 2, first: 17, count: 1, decode: true },
+      { sequence: d, from: NONE, to: 3, first: 0, count: 29 },
+      { sequence: b, from: 1, to: 1, first: 1, count: 30 },
+    );
+    // Slots 0 and 5 are a's after 40 tokens and after 43. The two that read slot 5 write others.
+    await check(
+      { sequence: a, from: 5, to: 6, first: 43, count: 2, decode: true },
+      { sequence: a, from: 5, to: 7, first: 43, count: 1, decode: true },
+      { sequence: d, from: 3, to: 3, first: 29, count: 1, decode: true },
+      { sequence: a, from: 0, to: 0, first: 40, count: 20 },
+    );
+    // What was read is as it was, and what was written is what it should be.
+    await check(
+      { sequence: a, from: 5, to: 5, first: 43, count: 27, decode: true },
+      { sequence: a, from: 6, to: 6, first: 45, count: 25 },
+      { sequence: a, from: 7, to: 7, first: 44, count: 26 },
+      { sequence: a, from: 0, to: 0, first: 60, count: 10 },
+    );
   });
 
   Deno.test(`${kind}: slots come back from host memory bit for bit, wherever they are put`, async () => {
-    await withDevice({}, async (device) => {
-      const recurrence = new Recurrence(device, of);
-      const { cache } = recurrence;
-      const { slotBytes } = device.context.cacheBytes(cache.desc);
-      const [a, b] = [new Sequence(of, 21), new Sequence(of, 22)];
-      const alone = [await recurrence.run(a, [TOKENS]), await recurrence.run(b, [TOKENS])];
-      await recurrence.step(
-        { sequence: a, from: NONE, to: 6, first: 0, count: 20 },
-        { sequence: b, from: NONE, to: 7, first: 0, count: 5 },
-      );
-      const memory = device.context.hostMemory(2 * slotBytes);
-      await cache.save("slots", Uint32Array.of(6, 7), memory);
-      // Others' states come and go.
-      await recurrence.run(a, [10], { slots: [6, 7, 1, 0] });
-      await cache.restore("slots", Uint32Array.of(1, 0), memory);
-      const again = device.context.hostMemory(2 * slotBytes);
-      await cache.save("slots", Uint32Array.of(1, 0), again);
-      assertEquals(again, memory);
-      const [rest, other] = await recurrence.step(
-        { sequence: a, from: 1, to: 1, first: 20, count: 50 },
-        { sequence: b, from: 0, to: 3, first: 5, count: 65 },
-      );
-      same(rest, partOf(a, alone[0], 20, 50), "the first");
-      same(other, partOf(b, alone[1], 5, 65), "the second");
-    });
+    using device = new TestDevice();
+    const recurrence = new Recurrence(device, of);
+    const { cache } = recurrence;
+    const { slotBytes } = device.context.cacheBytes(cache.desc);
+    const [a, b] = [new Sequence(of, 21), new Sequence(of, 22)];
+    const alone = [await recurrence.run(a, [TOKENS]), await recurrence.run(b, [TOKENS])];
+    await recurrence.step(
+      { sequence: a, from: NONE, to: 6, first: 0, count: 20 },
+      { sequence: b, from: NONE, to: 7, first: 0, count: 5 },
+    );
+    const memory = device.context.hostMemory(2 * slotBytes);
+    await cache.save("slots", Uint32Array.of(6, 7), memory);
+    // Others' states come and go.
+    await recurrence.run(a, [10], { slots: [6, 7, 1, 0] });
+    await cache.restore("slots", Uint32Array.of(1, 0), memory);
+    const again = device.context.hostMemory(2 * slotBytes);
+    await cache.save("slots", Uint32Array.of(1, 0), again);
+    assertEquals(again, memory);
+    const [rest, other] = await recurrence.step(
+      { sequence: a, from: 1, to: 1, first: 20, count: 50 },
+      { sequence: b, from: 0, to: 3, first: 5, count: 65 },
+    );
+    same(rest, partOf(a, alone[0], 20, 50), "the first");
+    same(other, partOf(b, alone[1], 5, 65), "the second");
   });
 
   Deno.test({
@@ -250,41 +246,40 @@ for (const of of EACH) {
 
 Deno.test("states of several operations in one slot keep apart, with a KV cache or without one", async () => {
   for (const n_layers of [0, 1]) {
-    await withDevice({}, async (device) => {
-      const cache = device.cache({ n_layers, states: EACH.map(({ state }) => state), slots: 2 });
-      const columns = EACH.flatMap(({ inputs, outputColumns }) => [...inputs, outputColumns]);
-      const sequences = EACH.map((of, i) => new Sequence(of, 41 + i));
-      let first = 0;
-      const firsts = EACH.map(({ inputs }) => (first += inputs.length + 1) - inputs.length - 1);
-      const program = device.program({
-        ops: EACH.map((of, i) => {
-          const op = of.operation(device);
-          const buffers = ["input", "qkv", "gates", "steps", "output"];
-          const moved = Object.entries(op).map((
-            [name, value],
-          ) => [name, buffers.includes(name) ? firsts[i] + (value as number) : value]);
-          return { ...Object.fromEntries(moved), state: i };
-        }),
-        buffers: columns.map(tokenBuffer),
-        limits: { n_tokens: TOKENS, n_sequence_kv_blocks: 32 },
-        cache,
-      });
-      const got: number[][] = EACH.map(() => []);
-      for (const [at, count, from, to] of [[0, 30, NONE, 1], [30, 40, 1, 0]]) {
-        sequences.forEach((sequence, i) =>
-          sequence.inputs.forEach((_, input) =>
-            program.writeBuffer(firsts[i] + input, sequence.rows(input, at, count))
-          )
-        );
-        const kvBlocks = n_layers === 0 ? [] : [[]];
-        const tokens = new Array(count).fill(0);
-        await program.step([{ tokens, position: at, kvBlocks, states: { from, to }, outputs: [] }]);
-        EACH.forEach(({ inputs, outputColumns }, i) => {
-          const values = new Float32Array(count * outputColumns);
-          got[i].push(...program.readBuffer(firsts[i] + inputs.length, values));
-        });
-      }
-      EACH.forEach((_, i) => assertClose(got[i], sequences[i].wanted(), 1e-5));
+    using device = new TestDevice();
+    const cache = device.cache({ n_layers, states: EACH.map(({ state }) => state), slots: 2 });
+    const columns = EACH.flatMap(({ inputs, outputColumns }) => [...inputs, outputColumns]);
+    const sequences = EACH.map((of, i) => new Sequence(of, 41 + i));
+    let first = 0;
+    const firsts = EACH.map(({ inputs }) => (first += inputs.length + 1) - inputs.length - 1);
+    const program = device.program({
+      ops: EACH.map((of, i) => {
+        const op = of.operation(device);
+        const buffers = ["input", "qkv", "gates", "steps", "output"];
+        const moved = Object.entries(op).map((
+          [name, value],
+        ) => [name, buffers.includes(name) ? firsts[i] + (value as number) : value]);
+        return { ...Object.fromEntries(moved), state: i };
+      }),
+      buffers: columns.map(tokenBuffer),
+      limits: { n_tokens: TOKENS, n_sequence_kv_blocks: 32 },
+      cache,
     });
+    const got: number[][] = EACH.map(() => []);
+    for (const [at, count, from, to] of [[0, 30, NONE, 1], [30, 40, 1, 0]]) {
+      sequences.forEach((sequence, i) =>
+        sequence.inputs.forEach((_, input) =>
+          program.writeBuffer(firsts[i] + input, sequence.rows(input, at, count))
+        )
+      );
+      const kvBlocks = n_layers === 0 ? [] : [[]];
+      const tokens = new Array(count).fill(0);
+      await program.step([{ tokens, position: at, kvBlocks, states: { from, to }, outputs: [] }]);
+      EACH.forEach(({ inputs, outputColumns }, i) => {
+        const values = new Float32Array(count * outputColumns);
+        got[i].push(...program.readBuffer(firsts[i] + inputs.length, values));
+      });
+    }
+    EACH.forEach((_, i) => assertClose(got[i], sequences[i].wanted(), 1e-5));
   }
 });

@@ -7,7 +7,7 @@ import {
   type Settings,
   type Steps,
 } from "../fixtures/attention_float64.ts";
-import { assertClose, Random, withDevice } from "../fixtures/device_harness.ts";
+import { assertClose, Random, TestDevice } from "../fixtures/device_harness.ts";
 
 // Attention of heads as models have them, at lengths about the borders of KV blocks and of what kernels take at a time.
 // It compares a prompt as a whole and in cuts, then tokens decoded alone, together and concurrently with a prompt.
@@ -124,50 +124,49 @@ for (
 ) {
   const lengths = wished.map((length) => Math.min(length, MOST_TOKENS));
   Deno.test(`attention of ${name}: right, with the same bits however steps are made`, async () => {
-    await withDevice({ threads: 2 }, async (device) => {
-      const headDim = changes.headDim!;
-      const settings: Settings = {
-        ...PLAIN,
-        ropeDim: headDim,
-        scale: 1 / Math.sqrt(headDim),
-        ...changes,
-      };
-      // Two decoded tokens after each prompt.
-      const rows = randomRows(new Random(20), settings, lengths.map((n) => n + 2));
-      const cache = { type, pageTokens };
-      const decode = (sequence: number): Steps[number][number] => [sequence, 1, true];
-      const all = lengths.map((_, sequence) => sequence);
-      const together = await run(device, settings, rows, [
-        lengths.map((n, sequence) => [sequence, n]),
-        all.map(decode),
-        all.map(decode),
-      ], cache);
-      const random = new Random(21);
-      const pieces = (n: number): number[] => {
-        const piece = Math.min(n, 1 + random.below(Math.max(100, n >> 2)));
-        return piece === n ? [n] : [piece, ...pieces(n - piece)];
-      };
-      // Each by itself, in pieces; the last one's prompt concurrently with the first one's decoded tokens.
-      const cut = await run(device, settings, rows, [
-        ...all.slice(0, -1).flatMap((s) => pieces(lengths[s]).map((n): Steps[number] => [[s, n]])),
-        ...(all.length > 1
-          ? [[decode(0), [all.length - 1, lengths.at(-1)!]] satisfies Steps[number]]
-          : pieces(lengths[0]).map((n): Steps[number] => [[0, n]])),
-        ...all.flatMap((s) => (s === 0 && all.length > 1 ? [1] : [1, 2]).map(() => [decode(s)])),
-      ], cache);
-      // The decoded tokens of each as rows of one step.
-      const rowwise = await run(device, settings, rows, [
-        lengths.map((n, sequence) => [sequence, n]),
-        all.map((sequence) => [sequence, 2, true]),
-      ], cache);
-      all.forEach((s) => {
-        assertEquals(cut[s], together[s], `sequence ${s} has other bits`);
-        assertEquals(rowwise[s], together[s], `sequence ${s} has other bits in two rows`);
-        // The attended of long prompts take long to compute: of those, the last ones.
-        const wanted = attended(rows[s], settings, lengths[s] > 400 ? 3 : lengths[s] + 2);
-        const chosen = together[s].slice(-wanted.length);
-        wanted.forEach((row, t) => assertClose(chosen[t], row, TOLERANCE[type]));
-      });
+    using device = new TestDevice({ threads: 2 });
+    const headDim = changes.headDim!;
+    const settings: Settings = {
+      ...PLAIN,
+      ropeDim: headDim,
+      scale: 1 / Math.sqrt(headDim),
+      ...changes,
+    };
+    // Two decoded tokens after each prompt.
+    const rows = randomRows(new Random(20), settings, lengths.map((n) => n + 2));
+    const cache = { type, pageTokens };
+    const decode = (sequence: number): Steps[number][number] => [sequence, 1, true];
+    const all = lengths.map((_, sequence) => sequence);
+    const together = await run(device, settings, rows, [
+      lengths.map((n, sequence) => [sequence, n]),
+      all.map(decode),
+      all.map(decode),
+    ], cache);
+    const random = new Random(21);
+    const pieces = (n: number): number[] => {
+      const piece = Math.min(n, 1 + random.below(Math.max(100, n >> 2)));
+      return piece === n ? [n] : [piece, ...pieces(n - piece)];
+    };
+    // Each by itself, in pieces; the last one's prompt concurrently with the first one's decoded tokens.
+    const cut = await run(device, settings, rows, [
+      ...all.slice(0, -1).flatMap((s) => pieces(lengths[s]).map((n): Steps[number] => [[s, n]])),
+      ...(all.length > 1
+        ? [[decode(0), [all.length - 1, lengths.at(-1)!]] satisfies Steps[number]]
+        : pieces(lengths[0]).map((n): Steps[number] => [[0, n]])),
+      ...all.flatMap((s) => (s === 0 && all.length > 1 ? [1] : [1, 2]).map(() => [decode(s)])),
+    ], cache);
+    // The decoded tokens of each as rows of one step.
+    const rowwise = await run(device, settings, rows, [
+      lengths.map((n, sequence) => [sequence, n]),
+      all.map((sequence) => [sequence, 2, true]),
+    ], cache);
+    all.forEach((s) => {
+      assertEquals(cut[s], together[s], `sequence ${s} has other bits`);
+      assertEquals(rowwise[s], together[s], `sequence ${s} has other bits in two rows`);
+      // The attended of long prompts take long to compute: of those, the last ones.
+      const wanted = attended(rows[s], settings, lengths[s] > 400 ? 3 : lengths[s] + 2);
+      const chosen = together[s].slice(-wanted.length);
+      wanted.forEach((row, t) => assertClose(chosen[t], row, TOLERANCE[type]));
     });
   });
 }
@@ -175,99 +174,79 @@ for (
 Deno.test("decoded tokens of 8 heads at a depth of more than 32 chunks: right, with the bits of rows of one step together with another sequence", async () => {
   // Chunks of 192 positions.
   const depth = Math.min(6200, MOST_TOKENS);
-  await withDevice({ threads: 2 }, async (device) => {
-    const settings: Settings = { ...PLAIN, heads: 8, kvHeads: 1, headDim: 32, ropeDim: 32 };
-    const rows = randomRows(new Random(24), settings, [depth + 2, 42]);
-    const cache = { type: F16, pageTokens: 32 };
-    const past = (n: number): Steps => {
-      const piece = Math.ceil(depth / n);
-      return Array.from({ length: n }, (_, i) => [[0, Math.min(piece, depth - i * piece)]]);
-    };
-    const decode = (sequence: number, tokens: number): Steps[number][number] => [
-      sequence,
-      tokens,
-      true,
-    ];
-    const singly = await run(
-      device,
-      settings,
-      rows,
-      [
-        ...past(4),
-        [decode(0, 1)],
-        [decode(0, 1)],
-        [[1, 40]],
-        [decode(1, 2)],
-      ],
-      cache,
-      4,
-    );
-    const together = await run(
-      device,
-      settings,
-      rows,
-      [
-        ...past(7),
-        [[1, 40]],
-        [decode(1, 2), decode(0, 2)],
-      ],
-      cache,
-      7,
-    );
-    assertEquals(together.map((of) => of.slice(-2)), singly.map((of) => of.slice(-2)));
-    attended(rows[0], settings, 2).forEach((row, t) =>
-      assertClose(together[0].slice(-2)[t], row, TOLERANCE[F16])
-    );
-  });
+  using device = new TestDevice({ threads: 2 });
+  const settings: Settings = { ...PLAIN, heads: 8, kvHeads: 1, headDim: 32, ropeDim: 32 };
+  const rows = randomRows(new Random(24), settings, [depth + 2, 42]);
+  const cache = { type: F16, pageTokens: 32 };
+  const past = (n: number): Steps => {
+    const piece = Math.ceil(depth / n);
+    return Array.from({ length: n }, (_, i) => [[0, Math.min(piece, depth - i * piece)]]);
+  };
+  const decode = (sequence: number, tokens: number): Steps[number][number] => [
+    sequence,
+    tokens,
+    true,
+  ];
+  const singly = await run(
+    device,
+    settings,
+    rows,
+    [...past(4), [decode(0, 1)], [decode(0, 1)], [[1, 40]], [decode(1, 2)]],
+    cache,
+    4,
+  );
+  const together = await run(
+    device,
+    settings,
+    rows,
+    [...past(7), [[1, 40]], [decode(1, 2), decode(0, 2)]],
+    cache,
+    7,
+  );
+  assertEquals(together.map((of) => of.slice(-2)), singly.map((of) => of.slice(-2)));
+  attended(rows[0], settings, 2).forEach((row, t) =>
+    assertClose(together[0].slice(-2)[t], row, TOLERANCE[F16])
+  );
 });
 
 Deno.test("more decoded rows than a step has sequences: in passes, with the bits of one by one", async () => {
-  await withDevice({ threads: 2 }, async (device) => {
-    const settings: Settings = { ...PLAIN, heads: 4, kvHeads: 2, headDim: 32, ropeDim: 32 };
-    // Several chunks of positions, whose sums go by way of memory that is there for one sequence.
-    const rows = randomRows(new Random(23), settings, [308]);
-    const cache = { type: F16, pageTokens: 32 };
-    const one = (): Steps[number] => [[0, 1, true]];
-    const wanted = await run(
-      device,
-      settings,
-      rows,
-      [[[0, 300]], ...rows[0].slice(300).map(one)],
-      cache,
-    );
-    assertEquals(await run(device, settings, rows, [[[0, 300]], [[0, 8, true]]], cache), wanted);
-  });
+  using device = new TestDevice({ threads: 2 });
+  const settings: Settings = { ...PLAIN, heads: 4, kvHeads: 2, headDim: 32, ropeDim: 32 };
+  // Several chunks of positions, whose sums go by way of memory that is there for one sequence.
+  const rows = randomRows(new Random(23), settings, [308]);
+  const cache = { type: F16, pageTokens: 32 };
+  const one = (): Steps[number] => [[0, 1, true]];
+  const wanted = await run(
+    device,
+    settings,
+    rows,
+    [[[0, 300]], ...rows[0].slice(300).map(one)],
+    cache,
+  );
+  assertEquals(await run(device, settings, rows, [[[0, 300]], [[0, 8, true]]], cache), wanted);
 });
 
 for (const [window, contextTokens] of [[0, 1240], [700, 1240], [0, 20_000]]) {
   if (contextTokens > MOST_TOKENS) continue;
   Deno.test(`short chunks of two sequences at great depth, window ${window}, of a context of ${contextTokens}: the bits of long ones`, async () => {
-    await withDevice({ threads: 2 }, async (device) => {
-      const settings: Settings = {
-        ...PLAIN,
-        heads: 4,
-        kvHeads: 2,
-        headDim: 32,
-        ropeDim: 32,
-        window,
-      };
-      const rows = randomRows(new Random(22), settings, [1240, 1100]);
-      const cache = { type: F16, pageTokens: 32, contextTokens };
-      const whole = await run(device, settings, rows, [[[0, 1240]], [[1, 1100]]], cache);
-      // A tile has 32 tokens: those of both sequences share one, and their positions are cut into spans elsewhere.
-      const cut = await run(device, settings, rows, [
-        [[0, 1000], [1, 500]],
-        [[1, 9], [0, 20]],
-        [[0, 3], [1, 4]],
-        [[1, 511], [0, 1]],
-        [[0, 40], [1, 60]],
-        [[0, 176], [1, 16]],
-      ], cache);
-      assertEquals(cut, whole);
-      rows.forEach((of, s) => {
-        const wanted = attended(of, settings, 3);
-        wanted.forEach((row, t) => assertClose(whole[s].slice(-3)[t], row, TOLERANCE[F16]));
-      });
+    using device = new TestDevice({ threads: 2 });
+    const settings: Settings = { ...PLAIN, heads: 4, kvHeads: 2, headDim: 32, ropeDim: 32, window };
+    const rows = randomRows(new Random(22), settings, [1240, 1100]);
+    const cache = { type: F16, pageTokens: 32, contextTokens };
+    const whole = await run(device, settings, rows, [[[0, 1240]], [[1, 1100]]], cache);
+    // A tile has 32 tokens: those of both sequences share one, and their positions are cut into spans elsewhere.
+    const cut = await run(device, settings, rows, [
+      [[0, 1000], [1, 500]],
+      [[1, 9], [0, 20]],
+      [[0, 3], [1, 4]],
+      [[1, 511], [0, 1]],
+      [[0, 40], [1, 60]],
+      [[0, 176], [1, 16]],
+    ], cache);
+    assertEquals(cut, whole);
+    rows.forEach((of, s) => {
+      const wanted = attended(of, settings, 3);
+      wanted.forEach((row, t) => assertClose(whole[s].slice(-3)[t], row, TOLERANCE[F16]));
     });
   });
 }

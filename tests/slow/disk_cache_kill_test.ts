@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
-import { asking, collect, promptOf, withEngine } from "../fixtures/engine_fixture.ts";
+import { asking, collect, loadEngine, promptOf, withEngine } from "../fixtures/engine_fixture.ts";
 import { Random } from "../fixtures/random.ts";
 import { writeWindowedModel } from "../fixtures/windowed_model.ts";
 import { TemporaryFolder } from "../fixtures/temporary.ts";
@@ -22,14 +22,13 @@ Deno.test(`a process that writes pages is killed ${KILLS} times; what it has lef
   let cached = 0;
   for (let kill = 0; kill < KILLS; kill++) {
     await writeAndDie(path, disk, kill, random.below(150));
-    await withEngine({ path, diskCache: { folder: disk, bytes: 2 ** 30 } }, async (engine) => {
-      for (let i = kill; i < Math.min(kill + 8, PROMPTS); i++) {
-        assertEquals(await collect(engine.generate(ask(i))), alone[i], `prompt ${i}`);
-      }
-      const status = engine.status();
-      cached += status.cachedTokens;
-      assertEquals([status.disk!.damagedKvBlocks, status.disk!.writes], [0, true]);
-    });
+    await using engine = await loadEngine({ path, diskCache: { folder: disk, bytes: 2 ** 30 } });
+    for (let i = kill; i < Math.min(kill + 8, PROMPTS); i++) {
+      assertEquals(await collect(engine.generate(ask(i))), alone[i], `prompt ${i}`);
+    }
+    const status = engine.status();
+    cached += status.cachedTokens;
+    assertEquals([status.disk!.damagedKvBlocks, status.disk!.writes], [0, true]);
   }
   assert(cached > 0, "nothing was ever found");
 });

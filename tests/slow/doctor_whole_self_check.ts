@@ -7,6 +7,7 @@ import { KernelLibrary } from "../../engine/device/library.ts";
 import { Home, m40 } from "../fixtures/cli_program.ts";
 import { takeEmulatedDriver } from "../cli/doctor/fixture.ts";
 import { withEnvironment } from "../fixtures/emulated_environment.ts";
+import { TemporaryEnvironment } from "../fixtures/temporary.ts";
 
 const variables = await takeEmulatedDriver();
 const options = { sanitizeOps: false, sanitizeResources: false };
@@ -54,10 +55,9 @@ Deno.test("every kernel that is spoiled is found", options, async () => {
   assert(launchedBy.size > 20);
   for (const [kernel, one] of launchedBy) {
     if (CHECKS.includes(kernel)) continue;
-    await withEnvironment({ M40_EMULATION_SPOIL: kernel }, async () => {
-      const { failures } = await run([one]);
-      assertEquals(failures.map(({ operation }) => operation), [one.operation], kernel);
-    });
+    using _environment = new TemporaryEnvironment({ M40_EMULATION_SPOIL: kernel });
+    const { failures } = await run([one]);
+    assertEquals(failures.map(({ operation }) => operation), [one.operation], kernel);
   }
 });
 

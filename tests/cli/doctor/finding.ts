@@ -9,8 +9,8 @@ import { examine } from "../../../cli/doctor/examine.ts";
 import { examineCards } from "../../../cli/doctor/examine_card.ts";
 import type { Finding, Level } from "../../../cli/doctor/finding.ts";
 import { KernelLibrary } from "../../../engine/device/library.ts";
+import { TemporaryEnvironment } from "../../fixtures/temporary.ts";
 import { type Machine, makeRoot } from "./fixture.ts";
-import { withEnvironment } from "../../fixtures/emulated_environment.ts";
 
 /** Libraries stay loaded to the end of the process. */
 export const options = { sanitizeOps: false, sanitizeResources: false };
@@ -39,9 +39,8 @@ export async function findOn(
       M40_EMULATION_NVML: nvml,
       ...variables,
     };
-    await withEnvironment(all, async () => {
-      found = await examine({ root, host: "127.0.0.1", port, loadSeconds });
-    });
+    using _environment = new TemporaryEnvironment(all);
+    found = await examine({ root, host: "127.0.0.1", port, loadSeconds });
   } finally {
     await Deno.remove(root, { recursive: true });
   }
@@ -59,10 +58,9 @@ export async function findOnCard(
   const root = await makeRoot(machine);
   let found: Finding[] = [];
   try {
-    await withEnvironment({ M40_EMULATION_NVML: nvml, ...variables }, async () => {
-      const open = () => KernelLibrary.find("cuda");
-      found = await examineCards({ root, device, loadSeconds, open });
-    });
+    using _environment = new TemporaryEnvironment({ M40_EMULATION_NVML: nvml, ...variables });
+    const open = () => KernelLibrary.find("cuda");
+    found = await examineCards({ root, device, loadSeconds, open });
   } finally {
     await Deno.remove(root, { recursive: true });
   }

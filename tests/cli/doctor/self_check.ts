@@ -5,8 +5,8 @@ import { difference, runSelfTest, selfTestCases } from "../../../engine/self_tes
 import { KernelLibrary } from "../../../engine/device/library.ts";
 import { OPS } from "../../../engine/device/structs.ts";
 import { Home, m40 } from "../../fixtures/cli_program.ts";
+import { TemporaryEnvironment } from "../../fixtures/temporary.ts";
 import { takeEmulatedDriver } from "./fixture.ts";
-import { withEnvironment } from "../../fixtures/emulated_environment.ts";
 
 const variables = await takeEmulatedDriver();
 
@@ -59,14 +59,13 @@ Deno.test(
         ["attention_decode", ["attention"]],
       ] as const
     ) {
-      await withEnvironment({ M40_EMULATION_SPOIL: kernel }, async () => {
-        const { failures } = await run(subset);
-        assertEquals([...new Set(failures.map(({ operation }) => operation))], [...operations]);
-        assertMatch(
-          failures[0].reason,
-          /^\d+ of \d+ values are wrong; number \d+ is \S+, wanted \S+$/,
-        );
-      });
+      using _environment = new TemporaryEnvironment({ M40_EMULATION_SPOIL: kernel });
+      const { failures } = await run(subset);
+      assertEquals([...new Set(failures.map(({ operation }) => operation))], [...operations]);
+      assertMatch(
+        failures[0].reason,
+        /^\d+ of \d+ values are wrong; number \d+ is \S+, wanted \S+$/,
+      );
     }
   },
 );

@@ -8,6 +8,7 @@ import {
   withEnvironment,
 } from "../../fixtures/emulated_environment.ts";
 import { MODEL, startServer } from "../../fixtures/server_fixture.ts";
+import { TemporaryEnvironment } from "../../fixtures/temporary.ts";
 
 // What --device takes where there is a GPU, or a driver that is too old for it, and what the program then says of the GPU.
 // Run by slow/emulated_test.ts: the emulated library stands in the GPU's library's place.
@@ -38,13 +39,12 @@ const ABSENCES: [name: string, value: string, reason: RegExp][] = [
   ],
 ];
 for (const [name, value, reason] of ABSENCES) {
-  Deno.test(`auto takes the CPU and says why: ${name}=${value}`, async () => {
-    await withEnvironment({ [name]: value }, () => {
-      const { library, fallback } = openDevice("auto");
-      assertEquals(library.backend, "cpu");
-      assertMatch(fallback!, reason);
-      library.close();
-    });
+  Deno.test(`auto takes the CPU and says why: ${name}=${value}`, () => {
+    using _environment = new TemporaryEnvironment({ [name]: value });
+    const { library, fallback } = openDevice("auto");
+    assertEquals(library.backend, "cpu");
+    assertMatch(fallback!, reason);
+    library.close();
   });
 }
 

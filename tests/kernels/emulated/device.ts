@@ -3,6 +3,7 @@ import { KernelLibrary } from "../../../engine/device/library.ts";
 import { M40Error } from "../../../engine/errors.ts";
 import { plainSequence, TestDevice, tokenBuffer } from "../../fixtures/device_harness.ts";
 import { withEnvironment } from "../../fixtures/emulated_environment.ts";
+import { TemporaryEnvironment } from "../../fixtures/temporary.ts";
 
 // A GPU that is missing, too small or lost in the middle of a step. Run by slow/emulated_test.ts: these tests need the
 // emulated library: environment variables make its device fail (cuda/emulation/device_state.h).
@@ -17,15 +18,14 @@ const ABSENCES: [Record<string, string>, RegExp][] = [
 
 for (const [variables, message] of ABSENCES) {
   Deno.test(`without a device the reason is one sentence: ${JSON.stringify(variables)}`, async () => {
-    await withEnvironment(variables, async () => {
-      await using library = KernelLibrary.find("emulated");
-      const { count, absence } = library.countDevices();
-      assertEquals(count, 0);
-      assertMatch(absence, message);
-      const error = assertThrows(() => library.createContext(), M40Error);
-      assertEquals(error.code, "unsupported");
-      assertMatch(error.message, message);
-    });
+    using _environment = new TemporaryEnvironment(variables);
+    await using library = KernelLibrary.find("emulated");
+    const { count, absence } = library.countDevices();
+    assertEquals(count, 0);
+    assertMatch(absence, message);
+    const error = assertThrows(() => library.createContext(), M40Error);
+    assertEquals(error.code, "unsupported");
+    assertMatch(error.message, message);
   });
 }
 
@@ -97,10 +97,7 @@ Deno.test("a device that is lost in mid-step fails the step, and every one after
   await program.step([plainSequence(1)]);
   await withEnvironment({ M40_EMULATION_FAIL_AFTER: "1" }, async () => {
     for (let i = 0; i < 2; i++) {
-      const error = await assertRejects(
-        () => program.step([plainSequence(1)]),
-        M40Error,
-      );
+      const error = await assertRejects(() => program.step([plainSequence(1)]), M40Error);
       assertEquals(error.code, "device");
       assertMatch(error.message, /: cudaErrorLaunchFailure \(/);
     }

@@ -4,6 +4,7 @@ import { Engine, type Executor, EXECUTORS } from "../../../engine/mod.ts";
 import { TestDevice, tokenBuffer } from "../../fixtures/device_harness.ts";
 import { withEnvironment } from "../../fixtures/emulated_environment.ts";
 import { GOLDEN } from "../../fixtures/goldens.ts";
+import { TemporaryEnvironment } from "../../fixtures/temporary.ts";
 
 // What decode steps are run by. Run by slow/emulated_test.ts: only the emulated device's launches and graphs can be
 // made slow.
@@ -46,13 +47,12 @@ for (
   ]] as const
 ) {
   Deno.test(`decode steps are run by ${faster} where these are faster, once that was measured for their number of rows`, async () => {
-    await withEnvironment({ [slower]: SLOW }, async () => {
-      const { device, program } = programOf();
-      assertEquals(await program.executors(3), ["auto", "auto", "auto"]);
-      await decode(program, 2, STEPS);
-      assertEquals(await program.executors(3), ["auto", faster, "auto"]);
-      device.close();
-    });
+    using _environment = new TemporaryEnvironment({ [slower]: SLOW });
+    const { device, program } = programOf();
+    assertEquals(await program.executors(3), ["auto", "auto", "auto"]);
+    await decode(program, 2, STEPS);
+    assertEquals(await program.executors(3), ["auto", faster, "auto"]);
+    device.close();
   });
 }
 
@@ -71,14 +71,13 @@ Deno.test("what is asked for is what steps are run by, however slow; long steps 
       "M40_EMULATION_GRAPH_US",
     ]] as const
   ) {
-    await withEnvironment({ [slow]: SLOW }, async () => {
-      const { device, program } = programOf(executor);
-      await decode(program, 1, STEPS);
-      await decode(program, 66, STEPS);
-      const executors = await program.executors(66);
-      assertEquals([executors[0], executors[63], executors[64]], [executor, executor, "launches"]);
-      device.close();
-    });
+    using _environment = new TemporaryEnvironment({ [slow]: SLOW });
+    const { device, program } = programOf(executor);
+    await decode(program, 1, STEPS);
+    await decode(program, 66, STEPS);
+    const executors = await program.executors(66);
+    assertEquals([executors[0], executors[63], executors[64]], [executor, executor, "launches"]);
+    device.close();
   }
 });
 

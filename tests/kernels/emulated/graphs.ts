@@ -3,6 +3,7 @@ import type { DeviceProgram } from "../../../engine/device/device_program.ts";
 import { NONE } from "../../../engine/device/structs.ts";
 import { TestDevice, tokenBuffer } from "../../fixtures/device_harness.ts";
 import { withEnvironment } from "../../fixtures/emulated_environment.ts";
+import { TemporaryEnvironment } from "../../fixtures/temporary.ts";
 
 // Graphs of steps. Run by slow/emulated_test.ts: only the emulated device counts them.
 
@@ -127,15 +128,14 @@ async function mostLive(program: DeviceProgram, shapes: number): Promise<number>
 }
 
 Deno.test("graphs take no more of the device's memory than plans leave for them, however many shapes come up", async () => {
-  await withEnvironment({ M40_EMULATION_GRAPH_BYTES: `${16 * MIB}` }, async () => {
-    const device = new TestDevice({ executor: "graphs" });
-    const program = graphProgram(device);
-    const most = await mostLive(program, 32);
-    // The one that is too much is seen when it is there.
-    assertEquals(most, 9);
-    device.close();
-    assertEquals(countGraphs().live, 0);
-  });
+  using _environment = new TemporaryEnvironment({ M40_EMULATION_GRAPH_BYTES: `${16 * MIB}` });
+  const device = new TestDevice({ executor: "graphs" });
+  const program = graphProgram(device);
+  const most = await mostLive(program, 32);
+  // The one that is too much is seen when it is there.
+  assertEquals(most, 9);
+  device.close();
+  assertEquals(countGraphs().live, 0);
 });
 
 Deno.test("where the device has no memory for another graph there are fewer, and steps continue", async () => {
@@ -144,17 +144,16 @@ Deno.test("where the device has no memory for another graph there are fewer, and
     M40_EMULATION_MEMORY_BYTES: `${arenaBytes + 45 * MIB}`,
     M40_EMULATION_GRAPH_BYTES: `${10 * MIB}`,
   };
-  await withEnvironment(env, async () => {
-    const device = new TestDevice({ executor: "graphs", arenaBytes });
-    const program = graphProgram(device);
-    const most = await mostLive(program, 16);
-    assertLess(most, 5);
-    // One that is used all the time has its graph.
-    const before = countGraphs().launches;
-    for (let i = 0; i < 40; i++) await decode(program, 8, 8);
-    assertGreater(countGraphs().launches - before, 20);
-    device.close();
-  });
+  using _environment = new TemporaryEnvironment(env);
+  const device = new TestDevice({ executor: "graphs", arenaBytes });
+  const program = graphProgram(device);
+  const most = await mostLive(program, 16);
+  assertLess(most, 5);
+  // One that is used all the time has its graph.
+  const before = countGraphs().launches;
+  for (let i = 0; i < 40; i++) await decode(program, 8, 8);
+  assertGreater(countGraphs().launches - before, 20);
+  device.close();
 });
 
 Deno.test("a graph that finds no memory when it is launched is launched kernel by kernel", async () => {
@@ -184,31 +183,30 @@ Deno.test("where there was no memory for a graph once, there is one when there i
 });
 
 Deno.test("shapes that come up once take nobody's room for graphs, and one that lost its graph soon has it again where there is room", async () => {
-  await withEnvironment({ M40_EMULATION_GRAPH_BYTES: `${16 * MIB}` }, async () => {
-    const device = new TestDevice({ executor: "graphs" });
-    const program = graphProgram(device);
-    const often = async (least: number) => {
-      for (let sequences = least; sequences < least + 9; sequences++) {
-        for (let i = 0; i < 4; i++) await decode(program, sequences, sequences);
-      }
-    };
-    await often(1);
-    assertEquals(countGraphs().live, 9);
-    // More than are remembered: none of them stays long enough for a graph.
-    for (let sequences = 1; sequences <= 32; sequences++) {
-      for (let outputs = 0; outputs < sequences; outputs++) {
-        await decode(program, sequences, outputs);
-      }
+  using _environment = new TemporaryEnvironment({ M40_EMULATION_GRAPH_BYTES: `${16 * MIB}` });
+  const device = new TestDevice({ executor: "graphs" });
+  const program = graphProgram(device);
+  const often = async (least: number) => {
+    for (let sequences = least; sequences < least + 9; sequences++) {
+      for (let i = 0; i < 4; i++) await decode(program, sequences, sequences);
     }
-    assertEquals(countGraphs().live, 0);
-    await often(1);
-    assertEquals(countGraphs().live, 9, "as many as there were");
-    // Those that have to go come back.
-    await often(20);
-    await often(1);
-    const before = countGraphs().launches;
-    for (let i = 0; i < 10; i++) await decode(program, 3, 3);
-    assertGreater(countGraphs().launches - before, 4);
-    device.close();
-  });
+  };
+  await often(1);
+  assertEquals(countGraphs().live, 9);
+  // More than are remembered: none of them stays long enough for a graph.
+  for (let sequences = 1; sequences <= 32; sequences++) {
+    for (let outputs = 0; outputs < sequences; outputs++) {
+      await decode(program, sequences, outputs);
+    }
+  }
+  assertEquals(countGraphs().live, 0);
+  await often(1);
+  assertEquals(countGraphs().live, 9, "as many as there were");
+  // Those that have to go come back.
+  await often(20);
+  await often(1);
+  const before = countGraphs().launches;
+  for (let i = 0; i < 10; i++) await decode(program, 3, 3);
+  assertGreater(countGraphs().launches - before, 4);
+  device.close();
 });

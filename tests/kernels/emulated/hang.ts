@@ -10,6 +10,7 @@ import {
 } from "../../fixtures/emulated_environment.ts";
 import { NO_END, readError, startServer } from "../../fixtures/server_fixture.ts";
 import { answer, answerAsync } from "../../fixtures/spoiled_program.ts";
+import { TemporaryEnvironment } from "../../fixtures/temporary.ts";
 
 // A GPU that is late, or never finishes. Run by slow/emulated_test.ts: the emulated device's clock makes a minute pass at
 // once, and it ends the process where anything waits for it without a bound.
@@ -117,11 +118,7 @@ Deno.test("m40 serve ends on SIGTERM, though its device hangs", async () => {
   await using home = await Home.make();
   await Deno.symlink(Deno.env.get("M40_KERNELS")!, `${home.path}/libm40_cuda.so`);
   const env = { ...HANGING, ...sanitizerEnvironment(), M40_KERNELS: home.path };
-  const server = await startServe(
-    home,
-    ["--model", TINY, "--device", "cuda", "--port", "0"],
-    env,
-  );
+  const server = await startServe(home, ["--model", TINY, "--device", "cuda", "--port", "0"], env);
   const { child, output, errors } = server;
   const body = { model: "llama", prompt: "hello", max_tokens: 5, ...NO_END };
   const response = await server.post("/v1/completions", body);
@@ -139,21 +136,20 @@ Deno.test(
   "a driver that never reports the device's state holds up neither metrics nor the end",
   leavesACall,
   async () => {
-    await withEnvironment({ M40_EMULATION_SILENT: "1" }, async () => {
-      await using server = await startServer({ engine: { device: "emulated" } });
-      for (let i = 0; i < 3; i++) {
-        const response = await fetch(server.url + "/metrics");
-        const metrics = await response.text();
-        assertEquals(response.status, 200, metrics);
-        assertMatch(metrics, /^m40_device_failed\{.*\} 0$/m);
-        assertEquals(/^m40_device_power_watts/m.test(metrics), false);
-      }
-      await assertRejects(
-        () => server.engine.deviceState(),
-        Error,
-        "the driver has not reported the device's state in 3 s",
-      );
-    });
+    using _environment = new TemporaryEnvironment({ M40_EMULATION_SILENT: "1" });
+    await using server = await startServer({ engine: { device: "emulated" } });
+    for (let i = 0; i < 3; i++) {
+      const response = await fetch(server.url + "/metrics");
+      const metrics = await response.text();
+      assertEquals(response.status, 200, metrics);
+      assertMatch(metrics, /^m40_device_failed\{.*\} 0$/m);
+      assertEquals(/^m40_device_power_watts/m.test(metrics), false);
+    }
+    await assertRejects(
+      () => server.engine.deviceState(),
+      Error,
+      "the driver has not reported the device's state in 3 s",
+    );
   },
 );
 

@@ -5,6 +5,7 @@ import { takeEmulatedForCuda, withEnvironment } from "../../fixtures/emulated_en
 import { asking, cardOf, collect, promptOf } from "../../fixtures/engine_fixture.ts";
 import { GOLDEN } from "../../fixtures/goldens.ts";
 import { childrenOf, endOf } from "../../fixtures/process_table.ts";
+import { TemporaryEnvironment } from "../../fixtures/temporary.ts";
 
 // A GPU that hangs or is lost, in a process of its own: that process ends, and the next one can use the device. Run by
 // slow/emulated_test.ts: the emulated library stands in the GPU's library's place.
@@ -48,12 +49,11 @@ for (const [title, environment, reason] of FAILURES) {
 }
 
 Deno.test("auto takes the CPU in a process where the GPU cannot be used, and leaves no other process", async () => {
-  await withEnvironment({ M40_EMULATION_CAPABILITY: "35" }, async () => {
-    const { library, fallback } = await openDeviceProcess("auto");
-    assertEquals(library.backend, "cpu");
-    assertMatch(fallback!, /has compute capability 3\.5/);
-    assertEquals(childrenOf(), [library.processId!]);
-    await library.close();
-    assertEquals(childrenOf(), []);
-  });
+  using _environment = new TemporaryEnvironment({ M40_EMULATION_CAPABILITY: "35" });
+  const { library, fallback } = await openDeviceProcess("auto");
+  assertEquals(library.backend, "cpu");
+  assertMatch(fallback!, /has compute capability 3\.5/);
+  assertEquals(childrenOf(), [library.processId!]);
+  await library.close();
+  assertEquals(childrenOf(), []);
 });

@@ -13,6 +13,7 @@ import { GOLDEN } from "../../fixtures/goldens.ts";
 import { childrenOf, endOf } from "../../fixtures/process_table.ts";
 import { NO_END } from "../../fixtures/server_fixture.ts";
 import { answersTo } from "../../fixtures/staged_engines.ts";
+import { TemporaryEnvironment } from "../../fixtures/temporary.ts";
 import { until } from "../../fixtures/waiting.ts";
 
 // What can go wrong on one of the cards that a model is there once on each of. Run by slow/emulated_test.ts: only
@@ -33,57 +34,63 @@ async function alone() {
 }
 
 Deno.test("each card has all of the model, answers alike, and has all of its memory back", async () => {
-  await withEnvironment({ ...TWO, M40_EMULATION_MEMORY_BYTES: "400000000,500000000" }, async () => {
-    const expected = await alone();
-    const before = await freeBytes();
-    const engine = await Engine.load(GOLDEN, { ...OPTIONS, kvBlocks: 12 });
-    const taken = (await freeBytes()).map((bytes, card) => before[card] - bytes);
-    assertEquals(taken, engine.cards.map(({ memory }) => memory.totalBytes));
-    assertEquals(engine.plan.totalBytes, taken[0] + taken[1]);
-    assertEquals(await answersTo(engine, REQUESTS), expected);
-    assert(replicasOf(engine).every(({ scheduler }) => scheduler.counts.steps > 0));
-    await engine.close();
-    assertEquals(await freeBytes(), before);
+  using _environment = new TemporaryEnvironment({
+    ...TWO,
+    M40_EMULATION_MEMORY_BYTES: "400000000,500000000",
   });
+  const expected = await alone();
+  const before = await freeBytes();
+  const engine = await Engine.load(GOLDEN, { ...OPTIONS, kvBlocks: 12 });
+  const taken = (await freeBytes()).map((bytes, card) => before[card] - bytes);
+  assertEquals(taken, engine.cards.map(({ memory }) => memory.totalBytes));
+  assertEquals(engine.plan.totalBytes, taken[0] + taken[1]);
+  assertEquals(await answersTo(engine, REQUESTS), expected);
+  assert(replicasOf(engine).every(({ scheduler }) => scheduler.counts.steps > 0));
+  await engine.close();
+  assertEquals(await freeBytes(), before);
 });
 
 Deno.test("a card with too little memory is named, and nothing is loaded on the other", async () => {
-  await withEnvironment({ ...TWO, M40_EMULATION_MEMORY_BYTES: "900000000,268500000" }, async () => {
-    const before = await freeBytes();
-    for (const deviceProcess of [false, true]) {
-      const error = await assertRejects(
-        () => Engine.load(GOLDEN, { ...OPTIONS, deviceProcess }),
-        M40Error,
-      );
-      assertEquals(error.code, "out_of_memory");
-      assertMatch(error.message, /^emulated:1: /);
-      assertEquals([childrenOf(), await freeBytes()], [[], before]);
-    }
+  using _environment = new TemporaryEnvironment({
+    ...TWO,
+    M40_EMULATION_MEMORY_BYTES: "900000000,268500000",
   });
-});
-
-Deno.test("a card that loses memory to another program after the plan fails the load with its name, and all is given back", async () => {
-  await withEnvironment({ ...TWO, M40_EMULATION_MEMORY_BYTES: "400000000" }, async () => {
-    const { openDevice } = await import("../../../engine/device/open.ts");
-    const { library } = openDevice("emulated");
-    const before = await freeBytes();
-    const others = library.createContext({ device: 1 });
-    let full = false;
-    const onProgress = () => {
-      if (full) return;
-      full = true;
-      takeTheRest(library, others, 1);
-    };
+  const before = await freeBytes();
+  for (const deviceProcess of [false, true]) {
     const error = await assertRejects(
-      () => Engine.load(GOLDEN, { ...OPTIONS, onProgress }),
+      () => Engine.load(GOLDEN, { ...OPTIONS, deviceProcess }),
       M40Error,
     );
     assertEquals(error.code, "out_of_memory");
-    assertMatch(error.message, /^emulated:1: .*memory/);
-    others.close();
-    assertEquals(await freeBytes(), before);
-    await library.close();
+    assertMatch(error.message, /^emulated:1: /);
+    assertEquals([childrenOf(), await freeBytes()], [[], before]);
+  }
+});
+
+Deno.test("a card that loses memory to another program after the plan fails the load with its name, and all is given back", async () => {
+  using _environment = new TemporaryEnvironment({
+    ...TWO,
+    M40_EMULATION_MEMORY_BYTES: "400000000",
   });
+  const { openDevice } = await import("../../../engine/device/open.ts");
+  const { library } = openDevice("emulated");
+  const before = await freeBytes();
+  const others = library.createContext({ device: 1 });
+  let full = false;
+  const onProgress = () => {
+    if (full) return;
+    full = true;
+    takeTheRest(library, others, 1);
+  };
+  const error = await assertRejects(
+    () => Engine.load(GOLDEN, { ...OPTIONS, onProgress }),
+    M40Error,
+  );
+  assertEquals(error.code, "out_of_memory");
+  assertMatch(error.message, /^emulated:1: .*memory/);
+  others.close();
+  assertEquals(await freeBytes(), before);
+  await library.close();
 });
 
 const FAULTS: [title: string, variables: Record<string, string>, reason: RegExp][] = [
@@ -119,24 +126,26 @@ for (const [title, variables, reason] of FAULTS) {
 }
 
 Deno.test("a card that has no memory any more when it is to come back stays away, and the others continue", async () => {
-  await withEnvironment({ ...TWO, M40_EMULATION_MEMORY_BYTES: "400000000,400000000" }, async () => {
-    const said: string[] = [];
-    const onReplica = (text: string) => said.push(text);
-    const engine = await Engine.load(GOLDEN, { ...OPTIONS, deviceProcess: true, onReplica });
-    const [, process] = replicasOf(engine).map(({ placed }) => placed.cards[0].kernels.processId!);
-    await withEnvironment({ M40_EMULATION_MEMORY_BYTES: "400000000,268500000" }, async () => {
-      Deno.kill(process, "SIGKILL");
-      await until("its loss is noticed", () => engine.status().lostReplicas!.length > 0);
-      await until("it cannot be loaded", () => said.length > 1);
-      assertMatch(said[1], /^The replica on emulated:1 cannot be loaded again.*GiB/);
-      assertMatch(engine.replicas![1].reason!, /GiB/);
-      const { tokens, error } = await collect(engine.generate(asking(promptOf(9), 8)));
-      assertEquals([tokens.length, error], [8, undefined]);
-    });
-    await until("there is memory again", () => replicasOf(engine).length === 2);
-    await engine.close();
-    assertEquals(childrenOf(), []);
+  using _environment = new TemporaryEnvironment({
+    ...TWO,
+    M40_EMULATION_MEMORY_BYTES: "400000000,400000000",
   });
+  const said: string[] = [];
+  const onReplica = (text: string) => said.push(text);
+  const engine = await Engine.load(GOLDEN, { ...OPTIONS, deviceProcess: true, onReplica });
+  const [, process] = replicasOf(engine).map(({ placed }) => placed.cards[0].kernels.processId!);
+  await withEnvironment({ M40_EMULATION_MEMORY_BYTES: "400000000,268500000" }, async () => {
+    Deno.kill(process, "SIGKILL");
+    await until("its loss is noticed", () => engine.status().lostReplicas!.length > 0);
+    await until("it cannot be loaded", () => said.length > 1);
+    assertMatch(said[1], /^The replica on emulated:1 cannot be loaded again.*GiB/);
+    assertMatch(engine.replicas![1].reason!, /GiB/);
+    const { tokens, error } = await collect(engine.generate(asking(promptOf(9), 8)));
+    assertEquals([tokens.length, error], [8, undefined]);
+  });
+  await until("there is memory again", () => replicasOf(engine).length === 2);
+  await engine.close();
+  assertEquals(childrenOf(), []);
 });
 
 // The last: it puts the emulated library in the GPU's library's place.

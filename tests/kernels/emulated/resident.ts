@@ -9,6 +9,7 @@ import { emulationCounts } from "../../fixtures/emulation_counts.ts";
 import { GOLDEN_BLOCKS, matrixOf } from "../../fixtures/golden_blocks.ts";
 import { GOLDEN } from "../../fixtures/goldens.ts";
 import { startServer } from "../../fixtures/server_fixture.ts";
+import { TemporaryEnvironment } from "../../fixtures/temporary.ts";
 import { until } from "../../fixtures/waiting.ts";
 
 // The persistent kernel. Run by slow/emulated_test.ts: only the emulated device counts such kernels, has their thread
@@ -213,19 +214,18 @@ Deno.test("thread blocks that find no room: the step is run by graphs, the kerne
 });
 
 Deno.test("where a display is attached to the device there are no persistent kernels: asked for, that is an error, else others are measured", async () => {
-  await withEnvironment({ M40_EMULATION_WATCHDOG: "1" }, async () => {
-    const error = assertThrows(() => new TestDevice({ executor: "resident" }), M40Error);
-    assertEquals(error.code, "unsupported");
-    assertMatch(
-      error.message,
-      /^a persistent kernel was asked for: a display is attached to the device/,
-    );
-    const engine = await load("auto");
-    await answer(engine, 1, 20);
-    const [executor] = await engine.cards[0].executors();
-    assert(executor === "graphs" || executor === "launches", executor);
-    await engine.close();
-  });
+  using _environment = new TemporaryEnvironment({ M40_EMULATION_WATCHDOG: "1" });
+  const error = assertThrows(() => new TestDevice({ executor: "resident" }), M40Error);
+  assertEquals(error.code, "unsupported");
+  assertMatch(
+    error.message,
+    /^a persistent kernel was asked for: a display is attached to the device/,
+  );
+  const engine = await load("auto");
+  await answer(engine, 1, 20);
+  const [executor] = await engine.cards[0].executors();
+  assert(executor === "graphs" || executor === "launches", executor);
+  await engine.close();
 });
 
 for (const executor of ["auto", "resident", "graphs"] as const) {

@@ -2,8 +2,8 @@ import { assert, assertEquals } from "@std/assert";
 import type { StepSequence } from "../../../engine/device/step_block.ts";
 import type { Executor } from "../../../engine/mod.ts";
 import { bitsOf, Random, TestDevice } from "../../fixtures/device_harness.ts";
-import { withEnvironment } from "../../fixtures/emulated_environment.ts";
 import { B, PlainLayer } from "../../fixtures/plain_layer.ts";
+import { TemporaryEnvironment } from "../../fixtures/temporary.ts";
 
 // Which thread blocks of a step's launches the persistent kernel does, where it has fewer than they have. Run by
 // slow/emulated_test.ts: only the emulated device can be given so few.
@@ -58,9 +58,7 @@ async function follow(executor: Executor, together: number, steps: Steps): Promi
     // Writing or reading buffers makes the kernel leave.
     program.writeBuffer(B.hidden, random.floats(together * SHAPE.hidden));
     for (let again = 0; again < (steps === "a layer" ? 1 : 3); again++) {
-      await program.step(
-        Array.from({ length: together }, (_, s) => part(s, LENGTHS[s] + step, 1)),
-      );
+      await program.step(Array.from({ length: together }, (_, s) => part(s, LENGTHS[s] + step, 1)));
     }
     seen.push(bitsOf(program.readBuffer(B.hidden, new Float32Array(together * SHAPE.hidden))));
   }
@@ -74,9 +72,8 @@ async function compare(together: number, steps: Steps) {
   assert(new Set(wanted.map((bits) => bits[0])).size > 1, "the values change from step to step");
   for (const blocks of ["1", "2", "3"]) {
     const few = { M40_EMULATION_MULTIPROCESSORS: "1", M40_EMULATION_RESIDENT_BLOCKS: blocks };
-    await withEnvironment(few, async () => {
-      assertEquals(await follow("resident", together, steps), wanted, `${blocks} thread blocks`);
-    });
+    using _environment = new TemporaryEnvironment(few);
+    assertEquals(await follow("resident", together, steps), wanted, `${blocks} thread blocks`);
   }
 }
 
