@@ -1,4 +1,4 @@
-import type { Finding } from "./finding.ts";
+import { type Finding, findingsOf } from "./finding.ts";
 
 /**
  * What of the memory's bandwidth a copy reaches where nothing is wrong; with error correction in the same memory less.
@@ -13,31 +13,20 @@ export function bandwidthFindings(
   ecc: boolean | undefined,
 ): Finding[] {
   const giga = (value: number) => `${(value / 1e9).toFixed(0)} GB/s`;
-  const values = { bytes_per_second: Math.round(measured), possible_bytes_per_second: possible };
-  const base = { area: "card" as const, values };
-  if (possible === undefined) {
-    return [{
-      ...base,
-      name: "bandwidth",
-      level: "fine",
-      says: `Its memory is copied at ${giga(measured)}.`,
-    }];
-  }
+  const { fine, toDo } = findingsOf("card", {
+    bytes_per_second: Math.round(measured),
+    possible_bytes_per_second: possible,
+  });
+  const copied = `Its memory is copied at ${giga(measured)}`;
+  if (possible === undefined) return [fine("bandwidth", `${copied}.`)];
   const share = measured / possible;
-  const says =
-    `Its memory is copied at ${giga(measured)}, ${Math.round(100 * share)}% of the ${
-      giga(possible)
-    } ` +
-    "that clock and width make";
-  if (share >= (ecc ? SHARE_WITH_ECC : SHARE)) {
-    return [{ ...base, name: "bandwidth", level: "fine", says: `${says}.` }];
-  }
-  return [{
-    ...base,
-    name: "low_bandwidth",
-    level: "to_do",
-    says: `${says}, which is little: tokens a second are bound by it.`,
-    advice:
-      "Is another program computing on the card, or are its clocks held back? `m40 doctor` again when it is idle.",
-  }];
+  const says = `${copied}, ${Math.round(100 * share)}% of the ${
+    giga(possible)
+  } that clock and width make`;
+  if (share >= (ecc ? SHARE_WITH_ECC : SHARE)) return [fine("bandwidth", `${says}.`)];
+  return [toDo(
+    "low_bandwidth",
+    `${says}, which is little: tokens a second are bound by it.`,
+    "Is another program computing on the card, or are its clocks held back? `m40 doctor` again when it is idle.",
+  )];
 }

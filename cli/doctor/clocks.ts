@@ -1,5 +1,5 @@
 import type { DeviceHealth, ThrottleReason } from "../../engine/device/mod.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, findingsOf } from "./finding.ts";
 
 /** What holds the clocks back, and what to do about it. */
 const REASONS: Partial<Record<ThrottleReason, readonly [says: string, advice: string]>> = {
@@ -43,97 +43,71 @@ export function clockFindings(health: DeviceHealth): Finding[] {
     memory_clock_mhz: mega(memoryClockKhz),
     throttle: throttle.join(",") || undefined,
   };
+  const { fine, note, toDo } = findingsOf("clocks", values);
   for (const reason of throttle) {
     const known = REASONS[reason];
     if (known === undefined) continue;
     // A card at the limit that it came with does what it should.
     const usual = reason === "power_limit" && !isLowered(health);
-    found.push({
-      area: "clocks",
-      name: reason,
-      level: usual ? "note" : "to_do",
-      says: known[0],
-      advice: known[1],
-      values,
-    });
+    found.push((usual ? note : toDo)(reason, ...known));
   }
   if (throttle.includes("hardware") && !throttle.some((reason) => SAYS_MORE.includes(reason))) {
-    found.push({
-      area: "clocks",
-      name: "hardware",
-      level: "to_do",
-      says:
-        "The card's hardware has lowered its clocks to half or less, for heat or for its power.",
-      advice: "Look at the airflow and at the power plug: one of the two is not enough.",
-      values,
-    });
+    found.push(toDo(
+      "hardware",
+      "The card's hardware has lowered its clocks to half or less, for heat or for its power.",
+      "Look at the airflow and at the power plug: one of the two is not enough.",
+    ));
   }
   if (setClockKhz !== undefined && maxClockKhz !== undefined && setClockKhz < SHARE * maxClockKhz) {
-    found.push({
-      area: "clocks",
-      name: "clocks_set",
-      level: "note",
-      says:
-        `Programs get ${mega(setClockKhz)} MHz of the ${
-          mega(maxClockKhz)
-        } that the card can do; prompts are computed ` +
-        `up to ${Math.round(100 * (maxClockKhz / setClockKhz - 1))}% faster with those.`,
-      advice:
-        `\`sudo nvidia-smi -ac ${mega(maxMemoryClockKhz ?? memoryClockKhz) ?? "MEMORY"},${
-          mega(maxClockKhz)
-        }\` sets ` +
-        "them until the next restart; it gets warmer with them.",
-      values: { ...values, set_clock_mhz: mega(setClockKhz) },
-    });
+    const [set, most] = [mega(setClockKhz), mega(maxClockKhz)];
+    const memory = mega(maxMemoryClockKhz ?? memoryClockKhz) ?? "MEMORY";
+    found.push(note(
+      "clocks_set",
+      `Programs get ${set} MHz of the ${most} that the card can do; prompts are computed up to ` +
+        `${Math.round(100 * (maxClockKhz / setClockKhz - 1))}% faster with those.`,
+      `\`sudo nvidia-smi -ac ${memory},${most}\` sets them until the next restart; it gets warmer with them.`,
+      { ...values, set_clock_mhz: set },
+    ));
   }
   found.push(...powerFindings(health));
   if (health.persistence === false) {
-    found.push({
-      area: "clocks",
-      name: "persistence_off",
-      level: "note",
-      says:
+    found.push(
+      findingsOf("clocks").note(
+        "persistence_off",
         "The driver goes to sleep when no program uses the card, and takes a second or more to wake.",
-      advice: "`sudo nvidia-smi -pm 1`, or the service nvidia-persistenced, keeps it awake.",
-    });
+        "`sudo nvidia-smi -pm 1`, or the service nvidia-persistenced, keeps it awake.",
+      ),
+    );
   }
   const held = found.some(({ level }) => level === "to_do");
   if (!held && clockKhz !== undefined) {
-    const idle = throttle.includes("idle") ? ", idle" : "";
-    found.unshift({
-      area: "clocks",
-      name: "clocks",
-      level: "fine",
-      says: `The clocks are ${mega(clockKhz)} MHz${
-        maxClockKhz === undefined ? "" : ` of ${mega(maxClockKhz)}`
-      }${idle}; nothing holds them back${idle ? " but that" : ""}.`,
-      values,
-    });
+    const most = maxClockKhz === undefined ? "" : ` of ${mega(maxClockKhz)}`;
+    const [idle, but] = throttle.includes("idle") ? [", idle", " but that"] : ["", ""];
+    const says = `The clocks are ${
+      mega(clockKhz)
+    } MHz${most}${idle}; nothing holds them back${but}.`;
+    found.unshift(fine("clocks", says));
   }
   return found;
 }
 
 function powerFindings(health: DeviceHealth): Finding[] {
-  const {
-    powerLimitWatts: limit,
-    defaultPowerLimitWatts: usual,
-    minPowerLimitWatts,
-    maxPowerLimitWatts,
-  } = health;
+  const { powerLimitWatts: limit, defaultPowerLimitWatts: usual } = health;
   if (limit === undefined || usual === undefined || !isLowered(health)) return [];
-  return [{
-    area: "clocks",
-    name: "power_limited",
-    level: "note",
-    says: `The power limit is ${watts(limit)} W; the card's own is ${watts(usual)} W.`,
-    advice: `Where that was not meant: \`sudo nvidia-smi -pl ${watts(usual)}\`.`,
-    values: {
-      power_limit_watts: limit,
-      default_power_limit_watts: usual,
-      min_power_limit_watts: minPowerLimitWatts,
-      max_power_limit_watts: maxPowerLimitWatts,
-    },
-  }];
+  const [now, own] = [Math.round(limit), Math.round(usual)];
+  return [
+    findingsOf("clocks").note(
+      "power_limited",
+      `The power limit is ${now} W; the card's own is ${own} W.`,
+      `Where that was not meant: \`sudo nvidia-smi -pl ${own}\`.`,
+      {
+        power_limit_watts: limit,
+        default_power_limit_watts: usual,
+        min_power_limit_watts: health.minPowerLimitWatts,
+        max_power_limit_watts: health.maxPowerLimitWatts,
+      },
+    ),
+  ];
 }
 
 function isLowered(
@@ -144,8 +118,4 @@ function isLowered(
 
 function mega(kilohertz: number | undefined): number | undefined {
   return kilohertz === undefined ? undefined : Math.round(kilohertz / 1000);
-}
-
-function watts(value: number): string {
-  return String(Math.round(value));
 }

@@ -1,5 +1,5 @@
 import type { Facts } from "./facts.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, findingsOf } from "./finding.ts";
 
 /** The last branch of the driver that knows Maxwell, Pascal and Volta, and the first that the library runs on. */
 const LAST_BRANCH = 580;
@@ -17,7 +17,7 @@ export function driverFindings(facts: Facts): Finding[] {
   const { host, libraryProblem, management } = facts;
   const found: Finding[] = [];
   const add = (name: string, says: string, advice?: string) =>
-    found.push({ area: "driver", name, level: "not_usable", says, advice });
+    found.push(notUsable(name, says, advice));
   if (libraryProblem !== undefined) {
     add(
       "library",
@@ -71,17 +71,20 @@ export function driverFindings(facts: Facts): Finding[] {
     );
   }
   if (found.length > 0) return found;
-  const latest = branch === LAST_BRANCH ? `; it is the last branch for cards before Turing` : "";
-  return [{
-    area: "driver",
-    name: "driver",
-    level: "fine",
-    says: `NVIDIA driver ${version || "of a version that it does not say"}${latest}.`,
-    // The time to prepare is before the driver is updated.
-    advice: branch === LAST_BRANCH && known.length > 0 ? HOLD + "." : undefined,
-    values: { driver: version || undefined },
-  }];
+  const isLast = branch === LAST_BRANCH;
+  const latest = isLast ? "; it is the last branch for cards before Turing" : "";
+  return [
+    findingsOf("driver").fine(
+      "driver",
+      `NVIDIA driver ${version || "of a version that it does not say"}${latest}.`,
+      // The time to prepare is before the driver is updated.
+      isLast && known.length > 0 ? HOLD + "." : undefined,
+      { driver: version || undefined },
+    ),
+  ];
 }
+
+const { notUsable } = findingsOf("driver");
 
 /** Whether the driver is there, by its libraries, where the system's own files say nothing of it. */
 function managed({ management, devices }: Facts): boolean {
@@ -92,29 +95,25 @@ function managed({ management, devices }: Facts): boolean {
 
 /** A card is there, and the kernel has no driver of NVIDIA's for it. */
 function noKernelDriver({ host }: Facts): Finding {
-  const base = { area: "driver", name: "no_driver", level: "not_usable" } as const;
   const other = host.cards.find(({ driver }) => driver !== undefined)?.driver;
   if (other === "nouveau") {
-    return {
-      ...base,
-      name: "nouveau",
-      says: "The kernel's own driver nouveau has the card; CUDA does not run on it.",
-      advice: `${INSTALL}; its packages keep nouveau out. Then restart.`,
-    };
+    return notUsable(
+      "nouveau",
+      "The kernel's own driver nouveau has the card; CUDA does not run on it.",
+      `${INSTALL}; its packages keep nouveau out. Then restart.`,
+    );
   }
   if (other === "vfio-pci") {
-    return {
-      ...base,
-      name: "passed_through",
-      says: "The card is set aside for a virtual machine (vfio-pci).",
-      advice:
-        "Run m40 in that machine, or take the card's numbers out of the options of vfio-pci and restart.",
-    };
+    return notUsable(
+      "passed_through",
+      "The card is set aside for a virtual machine (vfio-pci).",
+      "Run m40 in that machine, or take the card's numbers out of the options of vfio-pci and restart.",
+    );
   }
-  return {
-    ...base,
-    says: "A card of NVIDIA's is there, but no driver for it is loaded.",
-    advice: `${INSTALL}. Where it is installed, \`sudo modprobe nvidia\` loads it, and ` +
+  return notUsable(
+    "no_driver",
+    "A card of NVIDIA's is there, but no driver for it is loaded.",
+    `${INSTALL}. Where it is installed, \`sudo modprobe nvidia\` loads it, and ` +
       "`sudo dmesg | grep NVRM` says why it does not.",
-  };
+  );
 }

@@ -2,7 +2,7 @@ import { lookAt } from "../show/mod.ts";
 import { listModels, type StoredModel } from "../../engine/store/mod.ts";
 import { type CardExamination, examineCards } from "./examine_card.ts";
 import { reasonOf } from "./facts.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, findingsOf } from "./finding.ts";
 import { modelFindings } from "./models.ts";
 import { portFindings } from "./port.ts";
 import { processorFindings } from "./processor.ts";
@@ -27,12 +27,8 @@ export async function examine(asked: Examination): Promise<Finding[]> {
     findings.push(...await storeFindings(root, models));
     findings.push(...modelFindings(await lookAt(models)));
   } catch (error) {
-    findings.push({
-      area: "store",
-      name: "unreadable",
-      level: "to_do",
-      says: `The models cannot be listed: ${reasonOf(error)}`,
-    });
+    const says = `The models cannot be listed: ${reasonOf(error)}`;
+    findings.push(findingsOf("store").toDo("unreadable", says));
   }
   findings.push(...await portFindings(asked.host, asked.port));
   return findings;

@@ -6,7 +6,7 @@ import { clockFindings } from "./clocks.ts";
 import { driverFindings } from "./driver.ts";
 import { eccFindings } from "./ecc.ts";
 import { type Facts, findFacts, reasonOf } from "./facts.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, findingsOf } from "./finding.ts";
 import { heatFindings, type LoadSeen } from "./heat.ts";
 import { memoryErrorFindings } from "./memory_errors.ts";
 import { pcieFindings } from "./pcie.ts";
@@ -67,7 +67,7 @@ async function examineCard(asked: CardExamination, device: number) {
   if (asked.selfTest) {
     if (library === undefined || facts.device === undefined) {
       const says = "The self-test was not run, as the card cannot be used.";
-      ofCard.push({ area: "self_test", name: "no_card", level: "not_usable", says });
+      ofCard.push(findingsOf("self_test").notUsable("no_card", says));
     } else ofCard.push(...await selfTestFindings(library, facts.device.index, progress));
   }
   return { facts, ofDriver: driverFindings(facts), ofCard };
@@ -122,10 +122,6 @@ async function cardState(
 }
 
 function unmeasured(what: string, error: unknown): Finding {
-  return {
-    area: "card",
-    name: "not_measured",
-    level: "note",
-    says: `${what} could not be measured: ${reasonOf(error)}`,
-  };
+  const says = `${what} could not be measured: ${reasonOf(error)}`;
+  return findingsOf("card").note("not_measured", says);
 }

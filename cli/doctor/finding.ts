@@ -29,8 +29,19 @@ export interface Finding {
   readonly says: string;
   /** What to do about it: a sentence or two. */
   readonly advice?: string;
-  /** The numbers in it, with their units in their names. */
-  readonly values?: Readonly<Record<string, number | string | boolean | undefined>>;
+  readonly values?: Values;
+}
+
+/** The numbers in a finding, with their units in their names. */
+type Values = Readonly<Record<string, number | string | boolean | undefined>>;
+
+/** Makes findings of an area, one function for each level; they have these values where they have none of their own. */
+export function findingsOf(area: Area, common?: Values) {
+  const at =
+    (level: Level) => (name: string, says: string, advice?: string, values = common): Finding => ({
+      ...{ area, name, level, says, advice, values },
+    });
+  return { fine: at("fine"), note: at("note"), toDo: at("to_do"), notUsable: at("not_usable") };
 }
 
 /** The weightiest level among findings. */

@@ -1,5 +1,5 @@
 import type { DeviceHealth } from "../../engine/device/mod.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, findingsOf } from "./finding.ts";
 
 /** Above this a card that does nothing has no air, in degrees Celsius. */
 const WARM_IDLE = 60;
@@ -24,46 +24,24 @@ export interface LoadSeen {
 export function heatFindings(health: DeviceHealth, load?: LoadSeen): Finding[] {
   const { temperatureCelsius: now, powerWatts, slowdownCelsius = USUAL_SLOWDOWN } = health;
   if (now === undefined) return [];
-  const found: Finding[] = [];
-  const values = {
+  const { fine, toDo } = findingsOf("heat", {
     celsius: now,
     slowdown_celsius: health.slowdownCelsius,
     power_watts: powerWatts,
-  };
+  });
   const idle = health.throttle?.includes("idle") ?? (powerWatts ?? 0) < IDLE_WATTS;
-  const state = `${now} °C${idle ? " doing nothing" : ""}`;
+  const state = `The card has ${now} °C${idle ? " doing nothing" : ""}`;
+  const after = load === undefined ? [] : loadFindings(health, load);
   if (now >= slowdownCelsius - NEAR) {
-    found.push({
-      area: "heat",
-      name: "hot",
-      level: "to_do",
-      says: `The card has ${state}; at ${slowdownCelsius} °C its hardware lowers the clocks.`,
-      advice: AIRFLOW,
-      values,
-    });
-  } else if (idle && now > WARM_IDLE) {
-    found.push({
-      area: "heat",
-      name: "warm_idle",
-      level: "to_do",
-      says: `The card has ${state}, which is much: it gets little air.`,
-      advice: AIRFLOW,
-      values,
-    });
-  } else {
-    found.push({
-      area: "heat",
-      name: "temperature",
-      level: "fine",
-      says: `The card has ${state}; its hardware lowers the clocks at ${slowdownCelsius} °C.`,
-      advice: load === undefined
-        ? "`m40 doctor --load` shows how hot it gets under load."
-        : undefined,
-      values,
-    });
+    const says = `${state}; at ${slowdownCelsius} °C its hardware lowers the clocks.`;
+    return [toDo("hot", says, AIRFLOW), ...after];
   }
-  if (load !== undefined) found.push(...loadFindings(health, load));
-  return found;
+  if (idle && now > WARM_IDLE) {
+    return [toDo("warm_idle", `${state}, which is much: it gets little air.`, AIRFLOW), ...after];
+  }
+  const advice = load ? undefined : "`m40 doctor --load` shows how hot it gets under load.";
+  const says = `${state}; its hardware lowers the clocks at ${slowdownCelsius} °C.`;
+  return [fine("temperature", says, advice), ...after];
 }
 
 function loadFindings(before: DeviceHealth, { seconds, samples }: LoadSeen): Finding[] {
@@ -77,10 +55,11 @@ function loadFindings(before: DeviceHealth, { seconds, samples }: LoadSeen): Fin
   const limited = count("power_limit", "power_brake");
   const clocks = samples.flatMap(({ clockKhz }) => clockKhz ?? []);
   const powers = samples.flatMap(({ powerWatts }) => powerWatts ?? []);
-  const lowest = clocks.length === 0 ? undefined : Math.round(Math.min(...clocks) / 1000);
-  const highest = clocks.length === 0 ? undefined : Math.round(Math.max(...clocks) / 1000);
-  const power = powers.length === 0 ? undefined : Math.round(Math.max(...powers));
-  const values = {
+  const rounded = (value: number) => Number.isFinite(value) ? Math.round(value) : undefined;
+  const lowest = rounded(Math.min(...clocks) / 1000);
+  const highest = rounded(Math.max(...clocks) / 1000);
+  const power = rounded(Math.max(...powers));
+  const { fine, toDo } = findingsOf("heat", {
     load_seconds: seconds,
     load_celsius: hottest,
     load_power_watts: power,
@@ -89,27 +68,14 @@ function loadFindings(before: DeviceHealth, { seconds, samples }: LoadSeen): Fin
     samples: samples.length,
     samples_held_by_heat: hot,
     samples_held_by_power: limited,
-  };
-  const figures = `${hottest} °C` + (power === undefined ? "" : `, ${power} W`) +
+  });
+  const after = `After ${seconds} s of load: ${hottest} °C` +
+    (power === undefined ? "" : `, ${power} W`) +
     (lowest === undefined ? "" : `, ${lowest} to ${highest} MHz`);
-  const after = `After ${seconds} s of load: ${figures}`;
-  if (hot > 0 || hottest >= slowdown - NEAR) {
-    return [{
-      area: "heat",
-      name: "hot_under_load",
-      level: "to_do",
-      says: `${after}${
-        hot > 0 ? "; heat lowered its clocks" : `; at ${slowdown} °C the hardware lowers the clocks`
-      }.`,
-      advice: AIRFLOW,
-      values,
-    }];
+  if (hot > 0) return [toDo("hot_under_load", `${after}; heat lowered its clocks.`, AIRFLOW)];
+  if (hottest >= slowdown - NEAR) {
+    const says = `${after}; at ${slowdown} °C the hardware lowers the clocks.`;
+    return [toDo("hot_under_load", says, AIRFLOW)];
   }
-  return [{
-    area: "heat",
-    name: "load",
-    level: "fine",
-    says: `${after}${limited > 0 ? "; its power limit held the clocks back" : ""}.`,
-    values,
-  }];
+  return [fine("load", `${after}${limited > 0 ? "; its power limit held the clocks back" : ""}.`)];
 }

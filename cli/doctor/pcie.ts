@@ -1,5 +1,5 @@
 import type { DeviceHealth } from "../../engine/device/mod.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, findingsOf } from "./finding.ts";
 import { type Link, linkBytesPerSecond } from "./pci_card.ts";
 
 /** How fast copies were, and the link meanwhile. */
@@ -30,7 +30,7 @@ export function pcieFindings(health: DeviceHealth, copies?: CopySpeed): Finding[
   const most = pcieMaxGeneration !== undefined && pcieMaxWidth !== undefined
     ? ` (card and slot: generation ${pcieMaxGeneration}, x${pcieMaxWidth})`
     : "";
-  const values = {
+  const { fine, note, toDo } = findingsOf("pcie", {
     generation: busy.generation,
     width: busy.width,
     max_generation: pcieMaxGeneration,
@@ -39,56 +39,41 @@ export function pcieFindings(health: DeviceHealth, copies?: CopySpeed): Finding[
     to_device_bytes_per_second: copies?.toDevice,
     to_host_bytes_per_second: copies?.toHost,
     replays: health.pcieReplays,
-  };
-  const base = { area: "pcie" as const, values };
+  });
   const says = `The link${copies ? " under load" : ""} is ${link}${most}${measured ?? ""}`;
   const found: Finding[] = [];
   const slow = copies?.link !== undefined && pcieMaxGeneration !== undefined &&
     busy.generation < pcieMaxGeneration;
   if (busy.width <= FEW_LANES || slow) {
-    found.push({
-      ...base,
-      name: slow ? "slow_link" : "few_lanes",
-      level: "to_do",
-      says:
-        `${says}: models load at ${
-          speed === undefined ? "a fraction of" : `most ${giga(speed)} GB/s, not`
-        } what a slot ` +
-        "of 16 lanes gives. Tokens a second are hardly touched.",
-      advice:
-        "Put the card into the slot nearest the processor, without a riser, and look in the BIOS whether that slot " +
+    const part = speed === undefined ? "a fraction of" : `most ${giga(speed)} GB/s, not`;
+    found.push(toDo(
+      slow ? "slow_link" : "few_lanes",
+      `${says}: models load at ${part} what a slot of 16 lanes gives. Tokens a second are hardly touched.`,
+      "Put the card into the slot nearest the processor, without a riser, and look in the BIOS whether that slot " +
         "shares its lanes with another or is set to a lower generation.",
-    });
+    ));
   } else if (pcieMaxWidth !== undefined && busy.width < pcieMaxWidth) {
-    found.push({
-      ...base,
-      name: "narrow",
-      level: "note",
-      says: `${says}: fewer lanes than the card has.`,
-      advice: "Where another slot has 16 lanes, models load faster there.",
-    });
+    found.push(note(
+      "narrow",
+      `${says}: fewer lanes than the card has.`,
+      "Where another slot has 16 lanes, models load faster there.",
+    ));
   } else if (copies !== undefined && speed !== undefined && copies.toDevice < SHARE * speed) {
-    found.push({
-      ...base,
-      name: "slow_copies",
-      level: "note",
-      says: `${says}, less than the ${giga(speed)} GB/s of the link should give.`,
-      advice:
-        "Other programs may copy at the same time; on two processors the card may hang on the other one " +
+    found.push(note(
+      "slow_copies",
+      `${says}, less than the ${giga(speed)} GB/s of the link should give.`,
+      "Other programs may copy at the same time; on two processors the card may hang on the other one " +
         "(`numactl --cpunodebind`).",
-    });
+    ));
   } else {
-    found.push({ ...base, name: "link", level: "fine", says: `${says}.` });
+    found.push(fine("link", `${says}.`));
   }
   if (pcieReplays > MANY_REPLAYS) {
-    found.push({
-      ...base,
-      name: "replays",
-      level: "to_do",
-      says:
-        `${pcieReplays} packets had to be sent again since the driver was loaded: the contact is poor.`,
-      advice: "Reseat the card, clean its contacts, and do without a riser or with a better one.",
-    });
+    found.push(toDo(
+      "replays",
+      `${pcieReplays} packets had to be sent again since the driver was loaded: the contact is poor.`,
+      "Reseat the card, clean its contacts, and do without a riser or with a better one.",
+    ));
   }
   return found;
 }

@@ -1,7 +1,7 @@
 import { KernelLibrary } from "../../engine/device/mod.ts";
 import { runSelfTest, type SelfTest } from "../../engine/self_test/mod.ts";
 import { reasonOf } from "./facts.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, findingsOf } from "./finding.ts";
 
 /** Failures that are reported one by one. */
 const MOST_REPORTED = 20;
@@ -16,12 +16,9 @@ export async function selfTestFindings(
   try {
     reference = KernelLibrary.find("cpu");
   } catch (error) {
-    return [
-      notRun(
-        error,
-        "The self-test compares with the processor: put libm40_cpu.so next to the program.",
-      ),
-    ];
+    const advice =
+      "The self-test compares with the processor: put libm40_cpu.so next to the program.";
+    return [notRun(error, advice)];
   }
   try {
     return describe(
@@ -37,48 +34,38 @@ export async function selfTestFindings(
 }
 
 function notRun(error: unknown, advice: string): Finding {
-  return {
-    area: "self_test",
-    name: "not_run",
-    level: "to_do",
-    says: `The self-test could not be run: ${reasonOf(error).replace(/\.$/, "")}.`,
+  const reason = reasonOf(error).replace(/\.$/, "");
+  return findingsOf("self_test").toDo(
+    "not_run",
+    `The self-test could not be run: ${reason}.`,
     advice,
-  };
+  );
 }
 
 function describe({ cases, operations, seconds, failures }: SelfTest): Finding[] {
-  const values = { cases, operations, seconds: Math.round(seconds), failures: failures.length };
+  const took = Math.round(seconds);
+  const values = { cases, operations, seconds: took, failures: failures.length };
+  const { fine, notUsable } = findingsOf("self_test", values);
   if (failures.length === 0) {
-    return [{
-      area: "self_test",
-      name: "passed",
-      level: "fine",
-      says:
-        `${operations} operations in ${cases} ways give on the card what they give on the processor ` +
-        `(${Math.round(seconds)} s).`,
-      values,
-    }];
+    return [fine(
+      "passed",
+      `${operations} operations in ${cases} ways give on the card what they give on the processor (${took} s).`,
+    )];
   }
-  const reported = failures.slice(0, MOST_REPORTED).map((
-    { operation, variant, reason },
-  ): Finding => ({
-    area: "self_test",
-    name: "wrong",
-    level: "not_usable",
-    says: `${operation}${variant === "" ? "" : ` (${variant})`}: ${reason.replace(/\.$/, "")}.`,
-    values: { operation, variant },
-  }));
-  return [...reported, {
-    area: "self_test",
-    name: "failed",
-    level: "not_usable",
-    says: `${failures.length} of ${cases} ways of ${
-      new Set(failures.map((one) => one.operation)).size
-    } of ${operations} ` +
-      "operations give other results on the card than on the processor.",
-    advice:
+  const reported = failures.slice(0, MOST_REPORTED).map(({ operation, variant, reason }) => {
+    const which = variant === "" ? operation : `${operation} (${variant})`;
+    const says = `${which}: ${reason.replace(/\.$/, "")}.`;
+    return notUsable("wrong", says, undefined, { operation, variant });
+  });
+  const wrong = new Set(failures.map((one) => one.operation)).size;
+  return [
+    ...reported,
+    notUsable(
+      "failed",
+      `${failures.length} of ${cases} ways of ${wrong} of ${operations} operations give other results on the ` +
+        "card than on the processor.",
       "Run it again: where other operations fail then, the card's memory, power or heat is at fault; where the same " +
-      "do, the library or the driver is. Get libm40_cuda.so again, and report it with this output.",
-    values,
-  }];
+        "do, the library or the driver is. Get libm40_cuda.so again, and report it with this output.",
+    ),
+  ];
 }

@@ -3,7 +3,7 @@ import { dirname, join } from "@std/path";
 import { formatBytes } from "../terminal/mod.ts";
 import { modelsDirectory, NO_MODELS_DIRECTORY, type StoredModel } from "../../engine/store/mod.ts";
 import { systemReason } from "../../engine/system_error.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, findingsOf } from "./finding.ts";
 
 /** Less free space than a small model takes, in bytes. */
 const LITTLE_SPACE = 5 * 2 ** 30;
@@ -21,15 +21,9 @@ export async function storeFindings(
   models: readonly StoredModel[],
 ): Promise<Finding[]> {
   const folder = modelsDirectory();
-  const area = "store";
   if (folder === undefined) {
-    return [{
-      area,
-      name: "no_folder",
-      level: "to_do",
-      says: NO_MODELS_DIRECTORY,
-      advice: "Set M40_MODELS to a folder on a disk with room.",
-    }];
+    const advice = "Set M40_MODELS to a folder on a disk with room.";
+    return [findingsOf("store").toDo("no_folder", NO_MODELS_DIRECTORY, advice)];
   }
   const found = [...await folderFindings(folder), ...await unreadable(models)];
   const largest = models.filter(({ builtIn }) => !builtIn)
@@ -39,48 +33,33 @@ export async function storeFindings(
 }
 
 async function folderFindings(folder: string): Promise<Finding[]> {
-  const area = "store";
   const there = await existing(folder);
   const values = { folder, exists: there === folder };
+  const { fine, toDo } = findingsOf("store", values);
+  const another = "Give this user the right to, or set M40_MODELS to another folder.";
   try {
     for await (const _ of Deno.readDir(there)) break;
   } catch (error) {
-    return [{
-      area,
-      name: "unreadable_folder",
-      level: "to_do",
-      says: `The folder of the models, ${folder}, cannot be read: ${systemReason(error)}.`,
-      advice: "Give this user the right to, or set M40_MODELS to another folder.",
-      values,
-    }];
+    const says = `The folder of the models, ${folder}, cannot be read: ${systemReason(error)}.`;
+    return [toDo("unreadable_folder", says, another)];
   }
   if (!await canWrite(there)) {
-    return [{
-      area,
-      name: "read_only",
-      level: "to_do",
-      says:
-        `The folder of the models, ${folder}, cannot be written by this user: nothing can be fetched into it.`,
-      advice:
-        "Give this user the right to, or set M40_MODELS to another folder. Serving what is there needs no more.",
-      values,
-    }];
+    return [toDo(
+      "read_only",
+      `The folder of the models, ${folder}, cannot be written by this user: nothing can be fetched into it.`,
+      `${another} Serving what is there needs no more.`,
+    )];
   }
   const free = await freeBytes(there);
   const space = free === undefined ? "" : `, with ${formatBytes(free)} free`;
-  const little = free !== undefined && free < LITTLE_SPACE;
-  return [{
-    area,
-    name: little ? "little_space" : "folder",
-    level: little ? "to_do" : "fine",
-    says: `Models are kept in ${folder}${
-      there === folder ? "" : ", which is made when it is wanted"
-    }${space}.`,
-    advice: little
-      ? "Remove something (m40 rm), or set M40_MODELS to a folder on another disk."
-      : undefined,
-    values: { ...values, free_bytes: free },
-  }];
+  const made = there === folder ? "" : ", which is made when it is wanted";
+  const says = `Models are kept in ${folder}${made}${space}.`;
+  const measured = { ...values, free_bytes: free };
+  if (free === undefined || free >= LITTLE_SPACE) {
+    return [fine("folder", says, undefined, measured)];
+  }
+  const advice = "Remove something (m40 rm), or set M40_MODELS to a folder on another disk.";
+  return [toDo("little_space", says, advice, measured)];
 }
 
 /** Models whose files this user cannot open. */
@@ -91,14 +70,9 @@ async function unreadable(models: readonly StoredModel[]): Promise<Finding[]> {
       try {
         (await Deno.open(file)).close();
       } catch (error) {
-        found.push({
-          area: "store",
-          name: "unreadable_model",
-          level: "to_do",
-          says: `The model ${name} cannot be opened: ${systemReason(error)}.`,
-          advice: `Give this user the right to read ${file}.`,
-          values: { model: name },
-        });
+        const says = `The model ${name} cannot be opened: ${systemReason(error)}.`;
+        const advice = `Give this user the right to read ${file}.`;
+        found.push(findingsOf("store", { model: name }).toDo("unreadable_model", says, advice));
         break;
       }
     }
@@ -120,31 +94,21 @@ async function speedFindings(root: string, path: string): Promise<Finding[]> {
   const after = await bytesFromDisk(root);
   if (bytes < LEAST_BYTES || seconds <= 0) return [];
   const fetched = before === undefined || after === undefined ? bytes : after - before;
-  const area = "store";
   const cached = fetched < bytes / 2;
   const speed = bytes / seconds;
   const rate = `${(speed / 1e6).toFixed(0)} MB/s`;
   const values = { read_bytes_per_second: Math.round(speed), cached };
+  const { fine, note } = findingsOf("store", values);
   if (cached) {
-    return [{
-      area,
-      name: "cached",
-      level: "fine",
-      says: `The largest model is read at ${rate}, out of the system's memory.`,
-      values,
-    }];
+    return [fine("cached", `The largest model is read at ${rate}, out of the system's memory.`)];
   }
-  const slow = speed < SLOW_DISK;
-  return [{
-    area,
-    name: slow ? "slow_disk" : "disk",
-    level: slow ? "note" : "fine",
-    says: `The disk of the models gives ${rate}${
-      slow ? `: 10 GB take ${Math.round(10e9 / speed)} s to load` : ""
-    }.`,
-    advice: slow ? "Models load faster from an SSD: set M40_MODELS to a folder on one." : undefined,
-    values,
-  }];
+  const says = `The disk of the models gives ${rate}`;
+  if (speed >= SLOW_DISK) return [fine("disk", `${says}.`)];
+  return [note(
+    "slow_disk",
+    `${says}: 10 GB take ${Math.round(10e9 / speed)} s to load.`,
+    "Models load faster from an SSD: set M40_MODELS to a folder on one.",
+  )];
 }
 
 async function readSome(path: string): Promise<number> {
