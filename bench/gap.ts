@@ -8,7 +8,8 @@
  */
 import { fromFileUrl } from "@std/path";
 import { Engine } from "../engine/mod.ts";
-import { createApp, serve } from "../server/mod.ts";
+import { serve } from "../server/mod.ts";
+import { appOf } from "../tests/fixtures/fixed_model.ts";
 
 const TOKENS = 100;
 const ROUNDS = 5;
@@ -38,7 +39,7 @@ async function readStreams(url: string, streams: number): Promise<void> {
 
 async function measure(path: string, streams: number) {
   const engine = await Engine.load(path, { device: "cpu", threads: 1, parallel: streams });
-  const app = createApp({ engine, modelName: "bench" });
+  const app = appOf({ engine, modelName: "bench" });
   const inner = engine.observer!;
   const gaps: number[] = [];
   const steps: number[] = [];

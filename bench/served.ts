@@ -11,8 +11,9 @@ import { parseArgs } from "@std/cli/parse-args";
 import { fromFileUrl } from "@std/path";
 import { RUN_STEPS, type Split } from "../engine/engine_options.ts";
 import { benchmark, Engine } from "../engine/mod.ts";
-import { createApp, serve } from "../server/mod.ts";
+import { serve } from "../server/mod.ts";
 import { paceDevice, parseStepTimes } from "./paced_device.ts";
+import { appOf } from "../tests/fixtures/fixed_model.ts";
 
 const PROMPT = "Once upon a time";
 
@@ -82,7 +83,7 @@ async function measure(): Promise<void> {
     contextTokens: Math.max(512, tokens + 64),
   });
   if (args["step-ms"] !== undefined) paceDevice(engine, parseStepTimes(args["step-ms"]));
-  const app = createApp({ engine, modelName: "bench" });
+  const app = appOf({ engine, modelName: "bench" });
   const controller = new AbortController();
   const { port, finished } = serve(app, {
     hostname: "127.0.0.1",

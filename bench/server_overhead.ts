@@ -7,8 +7,9 @@
  */
 import { fromFileUrl } from "@std/path";
 import { Engine } from "../engine/mod.ts";
-import { createApp, serve } from "../server/mod.ts";
+import { serve } from "../server/mod.ts";
 import { threadMs } from "./thread_time.ts";
+import { appOf } from "../tests/fixtures/fixed_model.ts";
 
 const ROUNDS = 200;
 const SHORT = 20;
@@ -18,7 +19,7 @@ const path = Deno.args[0] ??
   fromFileUrl(new URL("../tests/data/golden/llama.gguf", import.meta.url));
 const engine = await Engine.load(path, { threads: 1, chatTemplate: "{{ messages[0].content }}" });
 const controller = new AbortController();
-const app = createApp({ engine, modelName: "bench" });
+const app = appOf({ engine, modelName: "bench" });
 const { port, finished } = serve(app, {
   hostname: "127.0.0.1",
   port: 0,

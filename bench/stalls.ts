@@ -13,10 +13,11 @@
 import { parseArgs } from "@std/cli/parse-args";
 import { fromFileUrl } from "@std/path";
 import { Engine } from "../engine/mod.ts";
-import { createApp, serve } from "../server/mod.ts";
+import { serve } from "../server/mod.ts";
 import type { Order, Outcome } from "./stalls/client.ts";
 import { EventLoopWatch } from "./stalls/event_loop.ts";
 import { INPUTS } from "./stalls/inputs.ts";
+import { appOf } from "../tests/fixtures/fixed_model.ts";
 
 /** What a stall may last, in milliseconds. */
 const TARGET_MS = 50;
@@ -35,7 +36,7 @@ const engine = await Engine.load(model, {
     overrides: [{ key: "llama.context_length", value: String(contextTokens) }],
   }),
 });
-const app = createApp({ engine, modelName: "demo", storeChanges: true });
+const app = appOf({ engine, modelName: "demo", storeChanges: true });
 const controller = new AbortController();
 const { port, finished } = serve(app, {
   hostname: "127.0.0.1",

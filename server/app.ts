@@ -1,5 +1,4 @@
 import { Hono } from "hono";
-import { type Engine, M40Error } from "../engine/mod.ts";
 import type { McpTools } from "../mcp/mod.ts";
 import { AllowedHosts, refuseWebPages, refuseWhileDraining, requireKey } from "./access/mod.ts";
 import { generateRoute } from "./answer/mod.ts";
@@ -15,7 +14,7 @@ import {
 } from "./llama_cpp/mod.ts";
 import { mcpRoutes } from "./mcp/mod.ts";
 import { Metrics } from "./metrics/mod.ts";
-import { FixedModel, type Models } from "./models/mod.ts";
+import type { Models } from "./models/mod.ts";
 import { denoTracer, healthRoutes, slotsRoute, traceRequests } from "./monitoring/mod.ts";
 import { OLLAMA, OLLAMA_PATHS, ollamaRoutes } from "./ollama/mod.ts";
 import {
@@ -42,12 +41,8 @@ import { route } from "./route.ts";
 
 /** What a server serves, and to whom. */
 export interface AppOptions {
-  /** The models that are served; absent: the one that {@link engine} keeps in memory permanently. */
-  models?: Models;
-  /** The engine of the one model that is served. */
-  engine?: Engine;
-  /** The name that clients ask for it by. */
-  modelName?: string;
+  /** The models that are served. */
+  models: Models;
   /** The key that all requests but those to {@link OPEN_PATHS} must bring. Default: none is needed. */
   apiKey?: string;
   /**
@@ -86,7 +81,7 @@ export interface AppOptions {
  */
 export function createApp(options: AppOptions): Hono<ServerEnv> {
   const { apiKey, hostname = "127.0.0.1", maxBodyBytes = 4 * 2 ** 20 } = options;
-  const models = options.models ?? fixedModel(options);
+  const { models } = options;
   const metrics = new Metrics(models);
   const server: ServerContext = {
     models,
@@ -149,11 +144,6 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   const retryAfterSeconds = () => metrics.retryAfterSeconds();
   app.onError((error, c) => errorResponse(c.get("dialect"), toHttpError(error, retryAfterSeconds)));
   return app;
-}
-
-function fixedModel({ engine, modelName }: AppOptions): Models {
-  if (engine !== undefined && modelName !== undefined) return new FixedModel(engine, modelName);
-  throw new M40Error("internal", "an app needs models, or an engine and the name of its model");
 }
 
 function unknownRoute(method: string, path: string): HttpError {

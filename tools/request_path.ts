@@ -10,7 +10,8 @@
 import { Session } from "node:inspector";
 import { fromFileUrl } from "@std/path";
 import { Engine } from "../engine/mod.ts";
-import { createApp, serve } from "../server/mod.ts";
+import { serve } from "../server/mod.ts";
+import { appOf } from "../tests/fixtures/fixed_model.ts";
 
 /** The functions of one file that ran. */
 export interface FileOfPath {
@@ -37,7 +38,7 @@ const DEMO = fromFileUrl(new URL("demo_model/demo.gguf", import.meta.url));
 export async function requestPath(): Promise<FileOfPath[]> {
   const engine = await Engine.load(DEMO, { device: "cpu", threads: 1 });
   const controller = new AbortController();
-  const { port, finished } = serve(createApp({ engine, modelName: "demo" }), {
+  const { port, finished } = serve(appOf({ engine, modelName: "demo" }), {
     hostname: "127.0.0.1",
     port: 0,
     signal: controller.signal,

@@ -6,6 +6,5 @@
 export { type ListedName, withAliases } from "./aliases.ts";
 export { busy } from "./busy.ts";
 export { eitherName, LATEST } from "./either_name.ts";
-export { FixedModel } from "./fixed_model.ts";
 export { ManagedModels } from "./managed_models.ts";
 export type { ListedModel, Models, ServedModel } from "./models.ts";

@@ -1,8 +1,8 @@
 // Which clients may ask: keys, the hosts that a local server answers to, and web pages of other origins.
 import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import { M40Error } from "../../engine/mod.ts";
-import { createApp } from "../../server/mod.ts";
 import { MODEL, readError, sendRaw, startServer } from "../fixtures/server_fixture.ts";
+import { appOf } from "../fixtures/fixed_model.ts";
 
 Deno.test("with a key all but /health and /ready needs it, and only the right one passes", async () => {
   await using server = await startServer({ app: { apiKey: " sécret key\n" } });
@@ -53,7 +53,7 @@ Deno.test("a key of spaces alone, which no request could bring, starts no server
   await using server = await startServer();
   const { engine } = server;
   const error = assertThrows(
-    () => createApp({ engine, modelName: MODEL, apiKey: " \t " }),
+    () => appOf({ engine, modelName: MODEL, apiKey: " \t " }),
     M40Error,
   );
   assertEquals(error.code, "invalid_request");

@@ -8,7 +8,6 @@ import { docsPage } from "../../server/api/docs_page.ts";
 import type { Operation } from "../../server/operation.ts";
 import { OPERATIONS } from "../../server/api/operations.ts";
 import { ErrorBody } from "../../server/errors.ts";
-import { createApp } from "../../server/mod.ts";
 import { apiPage } from "../../tools/api_docs.ts";
 import { byteLevelModel } from "../fixtures/byte_level_model.ts";
 import { readMessageEvents } from "../fixtures/server_anthropic_fixture.ts";
@@ -22,6 +21,7 @@ import {
   startServer,
   type TestServer,
 } from "../fixtures/server_fixture.ts";
+import { appOf } from "../fixtures/fixed_model.ts";
 
 /** A body for each operation that has one. */
 const BODIES: Record<string, Record<string, unknown>> = {
@@ -94,7 +94,7 @@ Deno.test("every answer and every event is as /openapi.json says, no field more"
 
 Deno.test("/openapi.json has every route that the server has, and no other", async () => {
   await using server = await startServer();
-  const routes = createApp({ engine: server.engine, modelName: MODEL }).routes
+  const routes = appOf({ engine: server.engine, modelName: MODEL }).routes
     .filter(({ method, path }) => ["GET", "POST", "DELETE"].includes(method) && path !== "/*")
     .map(({ method, path }) => `${method} ${path.replace(/:id({\.\+})?/, "{id}")}`);
   const document: ApiDocument = await (await fetch(server.url + "/openapi.json")).json();

@@ -1,9 +1,10 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import { M40Error } from "../../engine/mod.ts";
-import { createApp, serve } from "../../server/mod.ts";
+import { serve } from "../../server/mod.ts";
 import { standardError } from "../../server/output/output_stream.ts";
 import { type BadRequest, testBadRequests } from "../fixtures/bad_requests.ts";
 import { MODEL, readError, startServer } from "../fixtures/server_fixture.ts";
+import { appOf } from "../fixtures/fixed_model.ts";
 
 Deno.test("prompts, and what completions alone have, of a wrong kind or out of range are refused by name", async () => {
   await using server = await startServer();
@@ -85,7 +86,7 @@ Deno.test("an unknown path is answered with 404, a wrong method with 405 and All
 
 Deno.test("a port in use is an error that says what to do", async () => {
   await using server = await startServer();
-  const app = createApp({ engine: server.engine, modelName: MODEL });
+  const app = appOf({ engine: server.engine, modelName: MODEL });
   const listen = (hostname: string, port: number) => serve(app, { hostname, port });
   const error = assertThrows(() => listen("127.0.0.1", server.port), M40Error, "--port");
   assertEquals(error.code, "io");
@@ -96,7 +97,7 @@ Deno.test("a port in use is an error that says what to do", async () => {
 
 Deno.test("an answer that fails inside names no file and no stack", async () => {
   await using server = await startServer();
-  const broken = createApp({
+  const broken = appOf({
     engine: new Proxy(server.engine, {
       get(engine, key) {
         if (key === "generate") throw new TypeError("secret detail");
@@ -128,7 +129,7 @@ Deno.test("an answer that fails inside names no file and no stack", async () => 
 Deno.test("/health and /ready are 503 with the reason when the device was lost", async () => {
   await using server = await startServer();
   // A device cannot be lost on purpose, so the engine's word for it is put in place.
-  const lost = createApp({
+  const lost = appOf({
     engine: new Proxy(server.engine, {
       get(engine, key) {
         if (key === "status") return () => ({ running: 0, waiting: 0, failed: "fell off the bus" });

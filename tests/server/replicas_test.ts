@@ -3,7 +3,7 @@
  * streams.
  */
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
-import { FixedModel } from "../../server/models/fixed_model.ts";
+import { FixedModel } from "../fixtures/fixed_model.ts";
 import { agentLine, serveAgentCheck } from "../../server/mod.ts";
 import { prefixOf, promptPrefix } from "../../server/request/prefix.ts";
 import { HELLO, startChat } from "../fixtures/server_chat_fixture.ts";

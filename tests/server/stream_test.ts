@@ -1,7 +1,6 @@
 // Streams while there is no event: their head, their comments, their readers.
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { type Piece, piecesOf } from "../../server/http/mod.ts";
-import { createApp } from "../../server/mod.ts";
 import {
   MODEL,
   NO_END,
@@ -10,6 +9,7 @@ import {
   readError,
   startServer,
 } from "../fixtures/server_fixture.ts";
+import { appOf } from "../fixtures/fixed_model.ts";
 import { until } from "../fixtures/waiting.ts";
 
 const LONG = { contextLength: 65_536 };
@@ -39,7 +39,7 @@ for (const path of ["/v1/completions", "/v1/generate"]) {
 
 Deno.test("a stream whose client reads no event for a while gets no comments instead", async () => {
   await using server = await startServer(LONG);
-  const app = createApp({ engine: server.engine, modelName: MODEL, commentMs: 1 });
+  const app = appOf({ engine: server.engine, modelName: MODEL, commentMs: 1 });
   const response = await app.request("/v1/generate", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
@@ -88,7 +88,7 @@ Deno.test("tokens that are there together leave together, in every dialect", asy
     engine: { chatTemplate: "{{ messages[0].content }}" },
   });
   const { engine } = server;
-  const app = createApp({ engine, modelName: MODEL });
+  const app = appOf({ engine, modelName: MODEL });
   for (const [path, body] of Object.entries(STREAMS)) {
     await t.step(path, async () => {
       const response = await app.request(path, {
