@@ -71,6 +71,11 @@ export class HttpError extends Error {
   }
 }
 
+/** A request that is wrong in one parameter. */
+export function invalid(param: string, message: string): HttpError {
+  return new HttpError(400, "invalid_request", message, { param });
+}
+
 /** A request for what m40 does not do, by the parameter that asks for it. */
 export function unsupported(param: string, message: string): HttpError {
   return new HttpError(400, "unsupported", message, { param });

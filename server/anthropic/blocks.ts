@@ -1,6 +1,15 @@
 import type { TextPart, ToolCall } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
-import { argumentsText, contentAsText, notShown, typeName, wrongField } from "../request/mod.ts";
+import {
+  argumentsText,
+  contentAsText,
+  nameAt,
+  notShown,
+  objectAt,
+  stringAt,
+  typeName,
+  wrongField,
+} from "../request/mod.ts";
 import { CONTENT_WANTED, type Message } from "./request_schemas.ts";
 
 /** What came of a call. */
@@ -42,8 +51,8 @@ const READERS: Readonly<Record<Message["role"], Readers>> = {
   assistant: {
     text: readText,
     thinking: (turn, { thinking }, at) => {
-      if (typeof thinking !== "string") throw wrongField(`${at}.thinking`, "a string", thinking);
-      if (thinking !== "") turn.thoughts.push(thinking);
+      const thought = stringAt(thinking, `${at}.thinking`);
+      if (thought !== "") turn.thoughts.push(thought);
     },
     // What another server has made unreadable is of no use to the model.
     redacted_thinking: () => {},
@@ -62,8 +71,8 @@ const RESULT_READERS: Readers = {
   search_result: readSearchResult,
   // All tools of a request are known to the model, also those that the client finds by searching.
   tool_reference: ({ parts }, { tool_name }, at) => {
-    if (typeof tool_name !== "string") throw wrongField(`${at}.tool_name`, "a string", tool_name);
-    parts.push({ type: "text", text: `There is the tool ${tool_name}.` });
+    const name = stringAt(tool_name, `${at}.tool_name`);
+    parts.push({ type: "text", text: `There is the tool ${name}.` });
   },
 };
 
@@ -97,14 +106,11 @@ function readBlock(
   at: string,
   readers: Readers,
 ): void {
-  if (typeof block !== "object" || block === null || Array.isArray(block)) {
-    throw wrongField(at, 'a block such as {"type": "text", "text": "…"}', block);
-  }
-  const { type } = block as Block;
-  if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
+  const fields = objectAt(block, at, 'a block such as {"type": "text", "text": "…"}');
+  const type = stringAt(fields.type, `${at}.type`);
   if (!Object.hasOwn(readers, type)) {
     if (areDescribed(type, readers)) {
-      turn.parts.push({ type: "text", text: contentAsText(block as Block, at) });
+      turn.parts.push({ type: "text", text: contentAsText(fields, at) });
       return;
     }
     const known = Object.keys(readers).map((one) => `"${one}"`).join(", ");
@@ -116,7 +122,7 @@ function readBlock(
         `Send blocks of the type ${known}.`,
     );
   }
-  readers[type](turn, block as Block, at);
+  readers[type](turn, fields, at);
 }
 
 /** Whether blocks of a type that has no reader are shown by the texts in them: models and tools made them. */
@@ -125,8 +131,8 @@ function areDescribed(type: string, readers: Readers): boolean {
     (readers === READERS.user && HOSTED_BLOCK.test(type));
 }
 
-function readText({ role, parts }: Turn, { text }: Block, at: string): void {
-  if (typeof text !== "string") throw wrongField(`${at}.text`, "a string", text);
+function readText({ role, parts }: Turn, block: Block, at: string): void {
+  const text = stringAt(block.text, `${at}.text`);
   if (role === "system" && text.startsWith(BILLING)) return;
   parts.push({ type: "text", text });
 }
@@ -148,9 +154,11 @@ function readSearchResult(turn: Turn, { title, source, content }: Block, at: str
 }
 
 function readCall({ calls }: Turn, { id, name, input }: Block, at: string): void {
-  if (typeof id !== "string" || id === "") throw wrongField(`${at}.id`, "a string", id);
-  if (typeof name !== "string") throw wrongField(`${at}.name`, "a string", name);
-  calls.push({ id, name, arguments: argumentsText(input, `${at}.input`) });
+  calls.push({
+    id: nameAt(id, `${at}.id`),
+    name: stringAt(name, `${at}.name`),
+    arguments: argumentsText(input, `${at}.input`),
+  });
 }
 
 function readResult(
@@ -158,16 +166,14 @@ function readResult(
   { tool_use_id, content, is_error }: Block,
   at: string,
 ): void {
-  if (typeof tool_use_id !== "string" || tool_use_id === "") {
-    throw wrongField(`${at}.tool_use_id`, "the id of a tool_use block", tool_use_id);
-  }
+  const callId = nameAt(tool_use_id, `${at}.tool_use_id`, "the id of a tool_use block");
   if (is_error != null && typeof is_error !== "boolean") {
     throw wrongField(`${at}.is_error`, "true or false", is_error);
   }
   const parts: TextPart[] = [];
   const said: Turn = { role, parts, thoughts: [], calls: [], results: [], at: `${at}.content` };
   readContent(said, content ?? "", RESULT_READERS);
-  results.push({ callId: tool_use_id, parts: is_error ? asError(parts) : parts, at });
+  results.push({ callId, parts: is_error ? asError(parts) : parts, at });
 }
 
 function asError(parts: readonly TextPart[]): TextPart[] {

@@ -1,6 +1,6 @@
 import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
 import { describe, thinkingVariables } from "../request/mod.ts";
-import { HttpError } from "../errors.ts";
+import { invalid } from "../errors.ts";
 import { readTurn, type Turn } from "./blocks.ts";
 import type { ConversationFields } from "./request_schemas.ts";
 import { toolFields } from "./tools.ts";
@@ -74,12 +74,10 @@ function messagesOf(turns: readonly Turn[]): ChatMessage[] {
   const last = turns.at(-1);
   if (last?.role === "assistant" && last.calls.length > 0) {
     const [{ id }] = last.calls;
-    throw new HttpError(
-      400,
-      "invalid_request",
+    throw invalid(
+      last.at,
       `${last.at}: the conversation ends with calls of tools. Wanted a user's message with a tool_result block for ` +
         `${describe(id)} after it.`,
-      { param: last.at },
     );
   }
   return messages;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { HttpError } from "../errors.ts";
+import { type HttpError, invalid } from "../errors.ts";
 
 /** Anthropic's clients say with every request which version of its API they speak. */
 export const VERSION_HEADER = "anthropic-version";
@@ -83,10 +83,5 @@ export function pageOf(
 }
 
 function refused(param: string, wanted: string, got: string | undefined): HttpError {
-  return new HttpError(
-    400,
-    "invalid_request",
-    `${param}: wanted ${wanted}; got ${JSON.stringify(got?.slice(0, 100))}.`,
-    { param },
-  );
+  return invalid(param, `${param}: wanted ${wanted}; got ${JSON.stringify(got?.slice(0, 100))}.`);
 }

@@ -1,6 +1,6 @@
 import type { Constraint } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
-import { typeName, wrongField } from "../request/mod.ts";
+import { schemaAt, typeName } from "../request/mod.ts";
 import type { ConversationFields } from "./request_schemas.ts";
 
 /**
@@ -20,9 +20,6 @@ export function outputConstraint(
       `${param}: the type ${typeName(format.type)} is not supported. Ask for "json_schema".`,
     );
   }
-  const { schema } = format;
-  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
-    throw wrongField(`${param}.schema`, "a JSON Schema, which is an object", schema);
-  }
-  return { kind: "json_schema", schema, param: `${param}.schema` };
+  const at = `${param}.schema`;
+  return { kind: "json_schema", schema: schemaAt(format.schema, at), param: at };
 }

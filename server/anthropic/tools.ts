@@ -1,6 +1,6 @@
 import type { ChatRequest, Tool } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
-import { typeName, wrongField } from "../request/mod.ts";
+import { nameAt, schemaAt, typeName, wrongField } from "../request/mod.ts";
 import type { ConversationFields } from "./request_schemas.ts";
 
 type ToolFields = Pick<ChatRequest, "tools" | "toolChoice" | "parallelToolCalls">;
@@ -16,12 +16,8 @@ export function toolFields({ tools, tool_choice }: ConversationFields): ToolFiel
   const { type = "auto", name, disable_parallel_tool_use } = tool_choice ?? {};
   const names = new Set(read.map(({ name }) => name));
   if (type === "tool") {
-    if (typeof name !== "string") {
-      throw wrongField("tool_choice.name", "the name of one of the tools", name);
-    }
-    if (!names.has(name)) {
-      throw wrongField("tool_choice.name", "the name of one of the tools", name);
-    }
+    const wanted = "the name of one of the tools";
+    if (!names.has(name!)) throw wrongField("tool_choice.name", wanted, name);
   }
   if (type === "any" && read.length === 0) {
     throw wrongField("tool_choice.type", '"any" together with tools', type);
@@ -46,20 +42,14 @@ function readTool(
       at,
       `${at}: tools of the type ${
         typeName(type)
-      } are not supported: they are Anthropic's own, and this server knows ` +
-        "nothing of them. Send tools with a name and an input_schema.",
+      } are not supported: they are Anthropic's own, and this ` +
+        "server knows nothing of them. Send tools with a name and an input_schema.",
     );
   }
-  if (typeof name !== "string" || name === "") {
-    throw wrongField(`${at}.name`, "the name of a tool", name);
-  }
-  if (typeof input_schema !== "object" || input_schema === null || Array.isArray(input_schema)) {
-    throw wrongField(`${at}.input_schema`, "a JSON Schema, which is an object", input_schema);
-  }
   return {
-    name,
+    name: nameAt(name, `${at}.name`, "the name of a tool"),
     description: description ?? undefined,
-    parameters: input_schema,
+    parameters: schemaAt(input_schema, `${at}.input_schema`),
     strict: strict === true,
   };
 }

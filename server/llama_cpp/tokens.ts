@@ -18,7 +18,7 @@ import {
 } from "../answer/mod.ts";
 import { boolean, parseBody, string, tokenIds, wants, wrongField } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { HttpError } from "../errors.ts";
+import { invalid } from "../errors.ts";
 import { route } from "../route.ts";
 
 /** The body of `POST /tokenize`. */
@@ -126,10 +126,5 @@ class Pieces {
 function checkTokens({ vocabSize }: Tokenizer, tokens: readonly number[]): void {
   const wrong = tokens.find((token) => token >= vocabSize);
   if (wrong === undefined) return;
-  throw new HttpError(
-    400,
-    "invalid_request",
-    `tokens: wanted ids from 0 to ${vocabSize - 1}; got ${wrong}.`,
-    { param: "tokens" },
-  );
+  throw invalid("tokens", `tokens: wanted ids from 0 to ${vocabSize - 1}; got ${wrong}.`);
 }

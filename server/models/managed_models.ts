@@ -7,7 +7,7 @@ import type {
   ResidentStatus,
 } from "../../engine/manager/mod.ts";
 import { DEMO_MODEL } from "../../engine/store/mod.ts";
-import { HttpError } from "../errors.ts";
+import { invalid } from "../errors.ts";
 import { eitherName } from "./either_name.ts";
 import type { ListedModel, Models, ServedModel } from "./models.ts";
 
@@ -43,12 +43,10 @@ export class ManagedModels implements Models {
     const own = names.filter((name) => name !== DEMO_MODEL);
     if (own.length === 1) return own[0];
     if (names.length === 1) return names[0];
-    throw new HttpError(
-      400,
-      "invalid_request",
+    throw invalid(
+      "model",
       "model: wanted the name of a model, as none is in memory; got nothing. " +
         (names.length === 0 ? "There are none here." : `There are: ${names.join(", ")}.`),
-      { param: "model" },
     );
   }
 

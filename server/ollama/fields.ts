@@ -16,7 +16,7 @@ import {
   thinkingVariables,
 } from "../request/mod.ts";
 import type { ChatRequest, Constraint } from "../../engine/mod.ts";
-import { HttpError, unsupported } from "../errors.ts";
+import { invalid, unsupported } from "../errors.ts";
 import { Options } from "./options.ts";
 
 /** A field that is refused unless it says nothing. */
@@ -180,7 +180,5 @@ export function requireName(
 ): string {
   const asked = name || model;
   if (asked) return asked;
-  throw new HttpError(400, "invalid_request", "model: wanted the name of a model; got nothing.", {
-    param: "model",
-  });
+  throw invalid("model", "model: wanted the name of a model; got nothing.");
 }

@@ -8,7 +8,7 @@ import { eventStream } from "../answer/mod.ts";
 import type { Models } from "../models/mod.ts";
 import { boolean, parseBody, wants } from "../request/mod.ts";
 import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
-import { HttpError, unsupported } from "../errors.ts";
+import { invalid, unsupported } from "../errors.ts";
 import { route } from "../route.ts";
 import { NDJSON_TYPE } from "./dialect.ts";
 import { namedModel, requireName } from "./fields.ts";
@@ -97,11 +97,9 @@ function sourceOf(asked: string): string {
   const source = known.test(asked) || findAlias(asked) !== undefined ? asked : `ollama:${asked}`;
   const { kind } = parseReference(source);
   if (kind === "hub" || kind === "ollama") return source;
-  throw new HttpError(
-    400,
-    "invalid_request",
+  throw invalid(
+    "model",
     "model: wanted the name of a model of Ollama's library, or hf.co/OWNER/REPOSITORY[:QUANT].",
-    { param: "model" },
   );
 }
 

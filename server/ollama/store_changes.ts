@@ -6,7 +6,7 @@ import { readAnyType } from "../access/mod.ts";
 import { eitherName } from "../models/mod.ts";
 import { parseBody, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { HttpError } from "../errors.ts";
+import { invalid } from "../errors.ts";
 import { route } from "../route.ts";
 import { namedModel, requireName } from "./fields.ts";
 import { storeToChange, withoutFolder } from "./store_access.ts";
@@ -42,11 +42,9 @@ export function storeChangesRoutes(app: Hono<ServerEnv>, server: ServerContext):
       const { name } = found;
       const other = catalogue.otherNameOf(found);
       if (other !== undefined) {
-        throw new HttpError(
-          400,
-          "invalid_request",
+        throw invalid(
+          "model",
           `model: "${name}" is what the server's configuration calls "${other}" as well. Take it out there first.`,
-          { param: "model" },
         );
       }
       // Running answers finish first, and a request for the model may have it loaded again meanwhile.

@@ -4,7 +4,7 @@ import { readAnyType } from "../access/mod.ts";
 import { ModelRequest } from "../answer/mod.ts";
 import { describe, engineRequest, parseBody, readJson } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { HttpError, unsupported } from "../errors.ts";
+import { invalid, unsupported } from "../errors.ts";
 import { route } from "../route.ts";
 import { ChatAnswer } from "./chat_answer.ts";
 import { chatRequest } from "./chat_messages.ts";
@@ -111,11 +111,6 @@ function refuseUnsupported(body: ChatCompletionRequest): void {
   }
   // Clients send the 0 for none.
   if (body.top_logprobs && !body.logprobs) {
-    throw new HttpError(
-      400,
-      "invalid_request",
-      "top_logprobs needs logprobs. Send logprobs true with it.",
-      { param: "top_logprobs" },
-    );
+    throw invalid("top_logprobs", "top_logprobs needs logprobs. Send logprobs true with it.");
   }
 }

@@ -1,6 +1,14 @@
 import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
-import { contentAsText, describe, notShown, typeName, wrongField } from "../request/mod.ts";
-import { HttpError, unsupported } from "../errors.ts";
+import {
+  contentAsText,
+  describe,
+  notShown,
+  objectAt,
+  stringAt,
+  typeName,
+  wrongField,
+} from "../request/mod.ts";
+import { invalid, unsupported } from "../errors.ts";
 import type { ConversationFields, Message } from "./chat_schemas.ts";
 import { readCalls, readToolChoice, readTools } from "./chat_tools.ts";
 import { thinkingOf } from "./others_fields.ts";
@@ -12,12 +20,10 @@ import { thinkingOf } from "./others_fields.ts";
  */
 export function chatRequest(body: ConversationFields): ChatRequest {
   if (body.continue_final_message && body.add_generation_prompt) {
-    throw new HttpError(
-      400,
-      "invalid_request",
+    throw invalid(
+      "continue_final_message",
       "continue_final_message and add_generation_prompt cannot both be true: either the last message is " +
         "continued, or an answer to it begins. Leave one out.",
-      { param: "continue_final_message" },
     );
   }
   const { reasoningEffort, templateVariables } = thinkingOf(body);
@@ -72,13 +78,11 @@ function readMessage(message: Message, at: string): ChatMessage {
     ? undefined
     : readCalls(message.tool_calls, `${at}.tool_calls`);
   if (calls !== undefined && role !== "assistant") {
-    throw new HttpError(
-      400,
-      "invalid_request",
+    throw invalid(
+      `${at}.tool_calls`,
       `${at}.tool_calls: only an assistant's message calls tools; this one is of the role ${
         describe(role)
       }.`,
-      { param: `${at}.tool_calls` },
     );
   }
   const place = `${at}.content`;
@@ -162,15 +166,13 @@ function urlOf(image: unknown): unknown {
 }
 
 function readPart(part: unknown, at: string): TextPart {
-  if (typeof part !== "object" || part === null || Array.isArray(part)) {
-    throw wrongField(at, 'a part such as {"type": "text", "text": "…"}', part);
-  }
-  const { type, text, refusal } = part as Record<string, unknown>;
-  if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
-  if (type === "text") {
-    if (typeof text !== "string") throw wrongField(`${at}.text`, "a string", text);
-    return { type: "text", text };
-  }
+  const { type, text, refusal } = objectAt(
+    part,
+    at,
+    'a part such as {"type": "text", "text": "…"}',
+  );
+  stringAt(type, `${at}.type`);
+  if (type === "text") return { type: "text", text: stringAt(text, `${at}.text`) };
   // What an assistant declined with is what it said.
   if (type === "refusal" && typeof refusal === "string") return { type: "text", text: refusal };
   throw unsupported(

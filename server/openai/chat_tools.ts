@@ -1,5 +1,11 @@
-import { isJsonObject } from "../../engine/json/mod.ts";
-import { argumentsText, typeName, wrongField } from "../request/mod.ts";
+import {
+  argumentsText,
+  objectAt,
+  optionalStringAt,
+  stringAt,
+  typeName,
+  wrongField,
+} from "../request/mod.ts";
 import type { Tool, ToolCall, ToolChoice } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
 import { customDescription, INPUT_SCHEMA, inputArguments } from "./custom_input.ts";
@@ -15,51 +21,48 @@ export function readTools(tools: readonly unknown[]): Tool[] {
 }
 
 function readTool(tool: unknown, at: string): Tool {
-  const { type, function: named, custom } = asObject(tool, at);
-  if (typeof type !== "string") throw wrongField(`${at}.type`, '"function" or "custom"', type);
+  const { type, function: named, custom } = objectAt(tool, at);
+  stringAt(type, `${at}.type`, '"function" or "custom"');
   if (type === "custom") return readCustomTool(custom, `${at}.custom`);
   if (type !== "function") {
     throw unsupported(
       `${at}.type`,
       `${at}.type: tools of the type ${
         typeName(type)
-      } are not supported. Send functions and custom tools.`,
+      } are not supported. Send functions and custom ` +
+        "tools.",
     );
   }
   const place = `${at}.function`;
-  const { name, description, parameters, strict } = asObject(named, place);
-  if (typeof name !== "string") throw wrongField(`${place}.name`, "a string", name);
-  if (description != null && typeof description !== "string") {
-    throw wrongField(`${place}.description`, "a string", description);
-  }
+  const { name, description, parameters, strict } = objectAt(named, place);
+  const read = {
+    name: stringAt(name, `${place}.name`),
+    description: optionalStringAt(description, `${place}.description`),
+  };
   if (strict != null && typeof strict !== "boolean") {
     throw wrongField(`${place}.strict`, "true or false", strict);
   }
-  if (parameters != null) asObject(parameters, `${place}.parameters`);
   return {
-    name,
-    description: description ?? undefined,
-    parameters: parameters ?? undefined,
+    ...read,
+    parameters: parameters == null ? undefined : objectAt(parameters, `${place}.parameters`),
     strict: strict ?? undefined,
   };
 }
 
 /** A custom tool: a function with one text to the model. */
 function readCustomTool(custom: unknown, at: string): Tool {
-  const { name, description, format } = asObject(custom, at);
-  if (typeof name !== "string") throw wrongField(`${at}.name`, "a string", name);
-  if (description != null && typeof description !== "string") {
-    throw wrongField(`${at}.description`, "a string", description);
-  }
-  const { type, grammar } = format == null
-    ? { type: "text" }
-    : asObject(format, `${at}.format`) as { type?: unknown; grammar?: unknown };
+  const { name, description, format } = objectAt(custom, at);
+  const read = {
+    name: stringAt(name, `${at}.name`),
+    description: optionalStringAt(description, `${at}.description`),
+  };
+  const { type, grammar } = objectAt(format ?? { type: "text" }, `${at}.format`);
   const isGrammar = type === "grammar";
   return {
-    name,
+    name: read.name,
     description: customDescription(
-      description ?? undefined,
-      isGrammar ? { ...asObject(grammar, `${at}.format.grammar`), type } : { type },
+      read.description,
+      isGrammar ? { ...objectAt(grammar, `${at}.format.grammar`), type } : { type },
       isGrammar ? `${at}.format.grammar` : `${at}.format`,
     ),
     parameters: INPUT_SCHEMA,
@@ -70,7 +73,7 @@ function readCustomTool(custom: unknown, at: string): Tool {
 export function customNames(tools: readonly unknown[] | null | undefined): ReadonlySet<string> {
   return new Set(
     (tools ?? []).flatMap((tool) => {
-      const { type, custom } = asObject(tool, "tools");
+      const { type, custom } = objectAt(tool, "tools");
       return type === "custom" ? [String((custom as { name?: unknown } | null)?.name)] : [];
     }),
   );
@@ -87,7 +90,7 @@ export function readToolChoice(choice: unknown): ToolChoice {
   if (typeof choice !== "object") {
     throw wrongField(at, '"none", "auto", "required" or a function by its name', choice);
   }
-  const { type, ...named } = asObject(choice, at);
+  const { type, ...named } = objectAt(choice, at);
   if (type !== "function" && type !== "custom") {
     throw unsupported(
       at,
@@ -95,9 +98,8 @@ export function readToolChoice(choice: unknown): ToolChoice {
         '{"type": "function", "function": {"name": "…"}}, "auto", "required" or "none".',
     );
   }
-  const { name } = asObject(named[type], `${at}.${type}`);
-  if (typeof name !== "string") throw wrongField(`${at}.${type}.name`, "a string", name);
-  return { name };
+  const { name } = objectAt(named[type], `${at}.${type}`);
+  return { name: stringAt(name, `${at}.${type}.name`) };
 }
 
 /**
@@ -112,29 +114,29 @@ export function readCalls(calls: unknown, at: string): ToolCall[] | undefined {
 }
 
 function readCall(call: unknown, at: string): ToolCall {
-  const { id, type, function: named, custom } = asObject(call, at);
-  if (typeof id !== "string") throw wrongField(`${at}.id`, "a string", id);
+  const { id: givenId, type, function: named, custom } = objectAt(call, at);
+  const id = stringAt(givenId, `${at}.id`);
   if (type === "custom") {
-    const { name, input } = asObject(custom, `${at}.custom`);
-    if (typeof name !== "string") throw wrongField(`${at}.custom.name`, "a string", name);
-    return { id, name, arguments: inputArguments(argumentsText(input, `${at}.custom.input`)) };
+    const { name, input } = objectAt(custom, `${at}.custom`);
+    return {
+      id,
+      name: stringAt(name, `${at}.custom.name`),
+      arguments: inputArguments(argumentsText(input, `${at}.custom.input`)),
+    };
   }
   if (type != null && type !== "function") {
     throw unsupported(
       `${at}.type`,
       `${at}.type: calls of the type ${
         typeName(type)
-      } are not supported. Send those of functions and custom tools.`,
+      } are not supported. Send those of functions and ` +
+        "custom tools.",
     );
   }
-  const { name, arguments: given } = asObject(named, `${at}.function`);
-  if (name != null && typeof name !== "string") {
-    throw wrongField(`${at}.function.name`, "a string", name);
-  }
-  return { id, name: name ?? "", arguments: argumentsText(given, `${at}.function.arguments`) };
-}
-
-function asObject(value: unknown, at: string): Record<string, unknown> {
-  if (isJsonObject(value)) return value;
-  throw wrongField(at, "an object", value);
+  const { name, arguments: given } = objectAt(named, `${at}.function`);
+  return {
+    id,
+    name: optionalStringAt(name, `${at}.function.name`) ?? "",
+    arguments: argumentsText(given, `${at}.function.arguments`),
+  };
 }

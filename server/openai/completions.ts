@@ -11,7 +11,7 @@ import {
   requireFim,
 } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { HttpError, unsupported } from "../errors.ts";
+import { invalid, unsupported } from "../errors.ts";
 import { route } from "../route.ts";
 import { CompletionAnswer } from "./completion_answer.ts";
 import {
@@ -96,13 +96,11 @@ function checkCounts(body: CompletionRequest): { n: number; candidates: number }
   }
   const n = body.n ?? 1;
   const candidates = body.best_of ?? n;
-  const refuse = (param: string, message: string) =>
-    new HttpError(400, "invalid_request", message, { param });
   if (candidates < n) {
-    throw refuse("best_of", `best_of is ${candidates}; wanted at least n, which is ${n}.`);
+    throw invalid("best_of", `best_of is ${candidates}; wanted at least n, which is ${n}.`);
   }
   if (candidates > n && body.stream) {
-    throw refuse(
+    throw invalid(
       "best_of",
       `best_of is ${candidates}, more than n, with stream: which candidates are best is known when all are ` +
         "done. Leave stream or best_of out.",
@@ -111,7 +109,7 @@ function checkCounts(body: CompletionRequest): { n: number; candidates: number }
   const prompts = body.prompt.length;
   if (prompts * candidates > MAX_CHOICES) {
     const name = candidates > n ? "best_of" : "n";
-    throw refuse(
+    throw invalid(
       name,
       `${prompts} prompts times ${name} = ${candidates} are more than ${MAX_CHOICES} completions. Send fewer ` +
         "at a time.",

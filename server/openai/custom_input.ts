@@ -4,8 +4,7 @@
  *
  * @module
  */
-import { isJsonObject } from "../../engine/json/mod.ts";
-import { wrongField } from "../request/mod.ts";
+import { objectAt, stringAt, wrongField } from "../request/mod.ts";
 
 /** What the schema of a custom tool's function is. */
 export const INPUT_SCHEMA = {
@@ -28,20 +27,12 @@ export function customDescription(
   at: string,
 ): string | undefined {
   if (format == null) return description;
-  const { type, syntax, definition } = fieldsOf(format, at);
+  const { type, syntax, definition } = objectAt(format, at);
   if (type === "text") return description;
   if (type !== "grammar") throw wrongField(`${at}.type`, '"text" or "grammar"', type);
-  if (typeof definition !== "string") {
-    throw wrongField(`${at}.definition`, "a string", definition);
-  }
   const kind = syntax === "regex" ? "regular expression" : "grammar";
-  const grammar = `The input matches this ${kind}:\n${definition}`;
+  const grammar = `The input matches this ${kind}:\n${stringAt(definition, `${at}.definition`)}`;
   return description === undefined ? grammar : `${description}\n\n${grammar}`;
-}
-
-function fieldsOf(value: unknown, at: string): Record<string, unknown> {
-  if (isJsonObject(value)) return value;
-  throw wrongField(at, "an object", value);
 }
 
 /** The arguments that an input is to the model. */

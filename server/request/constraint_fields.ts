@@ -7,7 +7,7 @@
 import { z } from "zod";
 import { isJsonObject, parseJson } from "../../engine/json/mod.ts";
 import type { Constraint } from "../../engine/mod.ts";
-import { HttpError, unsupported } from "../errors.ts";
+import { invalid, unsupported } from "../errors.ts";
 import { boolean, describe, string, strings, typeName, wants } from "./fields.ts";
 
 const anything = (description: string) => z.unknown().optional().meta({ description });
@@ -96,11 +96,9 @@ function onlyConstraint(fields: ConstraintFields): Constraint | undefined {
   const found = [...constraintsOf(fields)];
   if (found.length > 1) {
     const [first, second] = found;
-    throw new HttpError(
-      400,
-      "invalid_request",
+    throw invalid(
+      second.param!,
       `${first.param} and ${second.param} both say what the answer must be like. Send one of them.`,
-      { param: second.param },
     );
   }
   const [constraint] = found;
@@ -159,13 +157,11 @@ function* formatConstraint(format: ConstraintFields["response_format"]): Generat
     const { json_schema: named } = format;
     const { schema, strict } = isJsonObject(named) ? named : {};
     if (schema == null) {
-      throw new HttpError(
-        400,
-        "invalid_request",
+      throw invalid(
+        "response_format.json_schema",
         `response_format.json_schema: wanted an object with the JSON Schema as schema; got ${
           describe(isJsonObject(named) ? schema : named)
         }.`,
-        { param: "response_format.json_schema" },
       );
     }
     yield { kind: "json_schema", schema, param, ...strict === true ? { strict } : {} };
@@ -190,13 +186,11 @@ function parsedSchema(param: string, value: unknown): unknown {
   try {
     return parseJson(value);
   } catch (error) {
-    throw new HttpError(
-      400,
-      "invalid_request",
+    throw invalid(
+      param,
       `${param}: wanted a JSON Schema, or the text of one; got ${describe(value)}: ${
         (error as Error).message
       }.`,
-      { param },
     );
   }
 }

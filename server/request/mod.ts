@@ -35,3 +35,4 @@ export { parseBody, wrongField } from "./parse_body.ts";
 export { markPrefix, PREFIX_HEADER } from "./prefix.ts";
 export { engineRequest, samplingFields } from "./sampling_fields.ts";
 export { argumentsText, wholeArguments } from "./tool_arguments.ts";
+export { nameAt, objectAt, optionalStringAt, schemaAt, stringAt } from "./values.ts";

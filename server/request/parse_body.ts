@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { HttpError } from "../errors.ts";
+import { HttpError, invalid } from "../errors.ts";
 import { describe } from "./fields.ts";
 
 /**
@@ -12,18 +12,13 @@ export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.outp
   if (result.success) return result.data;
   const { path, message } = result.error.issues[0];
   const param = path.join(".");
-  throw new HttpError(
-    400,
-    "invalid_request",
-    `${param === "" ? "The body" : param}: ${message}.`,
-    { param: param === "" ? undefined : param },
-  );
+  if (param !== "") throw invalid(param, `${param}: ${message}.`);
+  throw new HttpError(400, "invalid_request", `The body: ${message}.`);
 }
 
 /** The error of a value that is checked by hand, by its path in the body. */
 export function wrongField(param: string, wanted: string, got: unknown): HttpError {
-  const message = `${param}: wanted ${wanted}; got ${describe(got)}.`;
-  return new HttpError(400, "invalid_request", message, { param });
+  return invalid(param, `${param}: wanted ${wanted}; got ${describe(got)}.`);
 }
 
 /**

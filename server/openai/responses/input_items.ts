@@ -4,7 +4,15 @@
  * @module
  */
 import { HttpError, unsupported } from "../../errors.ts";
-import { argumentsText, contentAsText, notShown, typeName, wrongField } from "../../request/mod.ts";
+import {
+  argumentsText,
+  contentAsText,
+  notShown,
+  objectAt,
+  stringAt,
+  typeName,
+  wrongField,
+} from "../../request/mod.ts";
 import { decodedReasoning } from "./encrypted_reasoning.ts";
 import { type FunctionCallOutput, type InputMessage, type Item, itemId } from "./item_schemas.ts";
 import { INPUT_WANTED } from "./request_schemas.ts";
@@ -35,10 +43,7 @@ export function readInput(input: unknown, itemOf: (id: string) => Item | undefin
 }
 
 function readItem(item: unknown, at: string, itemOf: (id: string) => Item | undefined): Item {
-  if (typeof item !== "object" || item === null || Array.isArray(item)) {
-    throw wrongField(at, 'an item such as {"role": "user", "content": "…"}', item);
-  }
-  const fields = item as Fields;
+  const fields = objectAt(item, at, 'an item such as {"role": "user", "content": "…"}');
   const { type } = fields;
   switch (type ?? implied(fields)) {
     case "message":
@@ -56,10 +61,10 @@ function readItem(item: unknown, at: string, itemOf: (id: string) => Item | unde
     case "item_reference":
       return referredItem(fields, at, itemOf);
   }
-  if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
-  if (HOSTED.test(type)) {
+  const name = stringAt(type, `${at}.type`);
+  if (HOSTED.test(name)) {
     return message(
-      CLIENTS_PART.test(type) ? "user" : "assistant",
+      CLIENTS_PART.test(name) ? "user" : "assistant",
       contentAsText(fields, at),
       fields,
     );
@@ -122,24 +127,20 @@ function readOutputText(part: unknown, at: string): string {
 }
 
 function readText(part: unknown, at: string): string {
-  if (typeof part !== "object" || part === null || Array.isArray(part)) {
-    throw wrongField(at, 'a part such as {"type": "input_text", "text": "…"}', part);
-  }
-  const { type, text, refusal } = part as Fields;
+  const wanted = 'a part such as {"type": "input_text", "text": "…"}';
+  const { type, text, refusal } = objectAt(part, at, wanted);
   switch (type) {
     case "input_text":
     case "output_text":
     case "text":
-      return stringOf(text, `${at}.text`);
+      return stringAt(text, `${at}.text`);
     case "refusal":
-      return stringOf(refusal, `${at}.refusal`);
+      return stringAt(refusal, `${at}.refusal`);
   }
-  if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
+  const name = typeName(stringAt(type, `${at}.type`));
   throw unsupported(
     `${at}.type`,
-    `${at}.type: parts of the type ${
-      typeName(type)
-    } are not supported: this server reads text alone. ` +
+    `${at}.type: parts of the type ${name} are not supported: this server reads text alone. ` +
       'Send parts of the type "input_text".',
   );
 }
@@ -167,31 +168,34 @@ function readReasoning(fields: Fields, at: string): Item {
 function reasoningTexts(parts: unknown, at: string): string[] {
   if (parts == null) return [];
   if (!Array.isArray(parts)) throw wrongField(at, "an array of parts", parts);
-  return parts.map((part, index) => stringOf((part as Fields | null)?.text, `${at}.${index}.text`));
+  return parts.map((part, index) => stringAt((part as Fields | null)?.text, `${at}.${index}.text`));
+}
+
+/** What calls of functions and of custom tools have in common. */
+function callFields(fields: Fields, at: string, prefix: "fc" | "ctc") {
+  const { namespace } = fields;
+  return {
+    ...idAndStatus(fields, prefix),
+    call_id: stringAt(fields.call_id, `${at}.call_id`),
+    name: stringAt(fields.name, `${at}.name`),
+    ...(namespace == null ? {} : { namespace: stringAt(namespace, `${at}.namespace`) }),
+  };
 }
 
 function readCall(fields: Fields, at: string): Item {
-  const { namespace } = fields;
   return {
     type: "function_call",
-    ...idAndStatus(fields, "fc"),
-    call_id: stringOf(fields.call_id, `${at}.call_id`),
-    name: stringOf(fields.name, `${at}.name`),
-    ...(namespace == null ? {} : { namespace: stringOf(namespace, `${at}.namespace`) }),
+    ...callFields(fields, at, "fc"),
     // A model has written them: whatever they are, they are shown.
     arguments: argumentsText(fields.arguments, `${at}.arguments`),
   };
 }
 
 function readCustomCall(fields: Fields, at: string): Item {
-  const { namespace } = fields;
   return {
     type: "custom_tool_call",
-    ...idAndStatus(fields, "ctc"),
-    call_id: stringOf(fields.call_id, `${at}.call_id`),
-    name: stringOf(fields.name, `${at}.name`),
-    ...(namespace == null ? {} : { namespace: stringOf(namespace, `${at}.namespace`) }),
-    input: stringOf(fields.input, `${at}.input`),
+    ...callFields(fields, at, "ctc"),
+    input: stringAt(fields.input, `${at}.input`),
   };
 }
 
@@ -203,7 +207,7 @@ function readCallOutput(
   const { output } = fields;
   return {
     ...idAndStatus(fields, prefix),
-    call_id: stringOf(fields.call_id, `${at}.call_id`),
+    call_id: stringAt(fields.call_id, `${at}.call_id`),
     output: typeof output === "string"
       ? output
       : readTexts(output, `${at}.output`, readOutputText).map(inputText),
@@ -215,7 +219,7 @@ function referredItem(
   at: string,
   itemOf: (id: string) => Item | undefined,
 ): Item {
-  const id = stringOf(fields.id, `${at}.id`);
+  const id = stringAt(fields.id, `${at}.id`);
   const found = itemOf(id);
   if (found !== undefined) return found;
   throw new HttpError(
@@ -234,9 +238,4 @@ function idAndStatus({ id, status }: Fields, prefix: Parameters<typeof itemId>[0
     id: typeof id === "string" && id !== "" ? id : itemId(prefix),
     status: STATUSES.includes(status) ? status as Item["status"] : "completed",
   } as const;
-}
-
-function stringOf(value: unknown, at: string): string {
-  if (typeof value !== "string") throw wrongField(at, "a string", value);
-  return value;
 }

@@ -11,7 +11,7 @@ import {
   readJson,
 } from "../../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../../context.ts";
-import { HttpError } from "../../errors.ts";
+import { HttpError, invalid } from "../../errors.ts";
 import { route } from "../../route.ts";
 import { messagesOf } from "./conversation.ts";
 import { readInput } from "./input_items.ts";
@@ -176,11 +176,9 @@ function onlyConstraint(body: ResponsesRequest): Constraint | undefined {
   const constraint = constraintOf(body);
   const own = textConstraint(body.text?.format);
   if (constraint === undefined || own === undefined) return constraint ?? own;
-  throw new HttpError(
-    400,
-    "invalid_request",
+  throw invalid(
+    "text.format",
     `${constraint.param} and text.format both say what the answer must be like. Send one of them.`,
-    { param: "text.format" },
   );
 }
 

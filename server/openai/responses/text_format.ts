@@ -1,6 +1,6 @@
 import type { Constraint } from "../../../engine/mod.ts";
-import { HttpError } from "../../errors.ts";
-import { wrongField } from "../../request/mod.ts";
+import { invalid } from "../../errors.ts";
+import { schemaAt } from "../../request/mod.ts";
 import type { TextFormat } from "./request_schemas.ts";
 
 /** Levels of lists and objects in a schema, what it says to no effect included: it is shown again. */
@@ -15,16 +15,12 @@ export function textConstraint(format: TextFormat | null | undefined): Constrain
   if (format == null || format.type === "text") return undefined;
   const param = "text.format";
   if (format.type === "json_object") return { kind: "json_object", param };
-  const { schema, strict } = format;
-  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
-    throw wrongField(`${param}.schema`, "a JSON Schema, which is an object", schema);
-  }
+  const { strict } = format;
+  const schema = schemaAt(format.schema, `${param}.schema`);
   if (isDeeper(schema, MOST_LEVELS)) {
-    throw new HttpError(
-      400,
-      "invalid_request",
+    throw invalid(
+      `${param}.schema`,
       `${param}.schema: lists and objects are nested more than ${MOST_LEVELS} deep.`,
-      { param: `${param}.schema` },
     );
   }
   return {

@@ -3,9 +3,15 @@
  *
  * @module
  */
-import { isJsonObject } from "../../../engine/json/mod.ts";
 import { customDescription, INPUT_SCHEMA } from "../mod.ts";
-import { describe, typeName, wrongField } from "../../request/mod.ts";
+import {
+  describe,
+  objectAt,
+  optionalStringAt,
+  stringAt,
+  typeName,
+  wrongField,
+} from "../../request/mod.ts";
 import type { Tool, ToolChoice } from "../../../engine/mod.ts";
 import { unsupported } from "../../errors.ts";
 import type { ConversationFields, Tool as GivenTool } from "./request_schemas.ts";
@@ -49,8 +55,8 @@ export function readTools({ tools = [], tool_choice }: ConversationFields): Tool
   const given = new Map<string, GivenName>();
   const leftOut = new Set<string>();
   const add = (tool: GivenTool, at: string, namespace?: string) => {
-    const { name, parameters, strict } = tool;
-    if (typeof name !== "string") throw wrongField(`${at}.name`, "a string", name);
+    const { parameters, strict } = tool;
+    const name = stringAt(tool.name, `${at}.name`);
     const full = toolName(name, namespace);
     const custom = tool.type === "custom";
     given.set(full, {
@@ -83,34 +89,27 @@ export function readTools({ tools = [], tool_choice }: ConversationFields): Tool
 
 /** Functions that belong together: the model knows each by both names. */
 function addNamespace(
-  { name: namespace, tools }: GivenTool,
+  { name, tools }: GivenTool,
   at: string,
   add: (tool: GivenTool, at: string, namespace: string) => void,
 ): void {
-  if (typeof namespace !== "string") throw wrongField(`${at}.name`, "a string", namespace);
+  const namespace = stringAt(name, `${at}.name`);
   if (!Array.isArray(tools)) throw wrongField(`${at}.tools`, "an array of functions", tools);
   for (const [index, tool] of tools.entries()) {
     const place = `${at}.tools.${index}`;
-    const { type, description, parameters, ...rest } = fieldsOf(tool, place);
+    const { type, description, parameters, ...rest } = objectAt(tool, place);
     if (type !== "function" && type !== "custom") refuseType(type, place);
-    if (description != null && typeof description !== "string") {
-      throw wrongField(`${place}.description`, "a string", description);
-    }
-    const isObject = typeof parameters === "object" && !Array.isArray(parameters);
-    if (parameters != null && !isObject) {
-      throw wrongField(`${place}.parameters`, "an object", parameters);
-    }
+    optionalStringAt(description, `${place}.description`);
+    if (parameters != null) objectAt(parameters, `${place}.parameters`);
     add({ ...rest, type, description, parameters } as GivenTool, place, namespace);
   }
 }
 
 function refuseType(type: unknown, at: string): never {
-  if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
+  const name = typeName(stringAt(type, `${at}.type`));
   throw unsupported(
     `${at}.type`,
-    `${at}.type: tools of the type ${
-      typeName(type)
-    } are not supported: the client has to do what a model ` +
+    `${at}.type: tools of the type ${name} are not supported: the client has to do what a model ` +
       'asks for. Send tools of the type "function" or "custom".',
   );
 }
@@ -128,7 +127,7 @@ function chosen(
     }
     throw wrongField("tool_choice", '"none", "auto", "required" or an object', choice);
   }
-  const { type, name, mode, tools: allowed } = fieldsOf(choice, "tool_choice");
+  const { type, name, mode, tools: allowed } = objectAt(choice, "tool_choice");
   if (type === "function" || type === "custom") {
     return { tools, toolChoice: { name: known(given, name, "tool_choice.name") } };
   }
@@ -141,25 +140,18 @@ function chosen(
     }
     const names = new Set(allowed.map((one, index) => {
       const at = `tool_choice.tools.${index}`;
-      return known(given, fieldsOf(one, at).name, `${at}.name`);
+      return known(given, objectAt(one, at).name, `${at}.name`);
     }));
     return { tools: tools.filter((tool) => names.has(tool.name)), toolChoice: mode };
   }
-  if (typeof type !== "string") throw wrongField("tool_choice.type", "a string", type);
+  const shown = describe(stringAt(type, "tool_choice.type"));
   throw unsupported(
     "tool_choice.type",
-    `tool_choice.type: ${
-      describe(type)
-    } is not supported. Choose "function", "custom" or "allowed_tools".`,
+    `tool_choice.type: ${shown} is not supported. Choose "function", "custom" or "allowed_tools".`,
   );
 }
 
 function known(given: ToolUse["given"], name: unknown, at: string): string {
   if (typeof name === "string" && given.has(name)) return name;
   throw wrongField(at, "the name of a function of tools", name);
-}
-
-function fieldsOf(value: unknown, at: string): Fields {
-  if (isJsonObject(value)) return value;
-  throw wrongField(at, "an object", value);
 }

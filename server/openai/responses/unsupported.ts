@@ -1,4 +1,4 @@
-import { HttpError, unsupported } from "../../errors.ts";
+import { invalid, unsupported } from "../../errors.ts";
 import { refuseOthersFields } from "../mod.ts";
 import { describe } from "../../request/mod.ts";
 import type { ConversationFields, ResponsesRequest } from "./request_schemas.ts";
@@ -45,13 +45,11 @@ export function refuseUnsupported(body: ConversationFields & Partial<ResponsesRe
   }
   const unknown = body.include?.findIndex((one) => !INCLUDABLE.has(one)) ?? -1;
   if (unknown >= 0) {
-    throw new HttpError(
-      400,
-      "invalid_request",
+    throw invalid(
+      `include.${unknown}`,
       `include.${unknown}: wanted ${[...INCLUDABLE].join(", ")}; got ${
         describe(body.include![unknown])
       }.`,
-      { param: `include.${unknown}` },
     );
   }
 }
