@@ -25,9 +25,6 @@ const MessageUsage = z.strictObject({
 }).meta({ id: "MessageUsage", description: "Tokens that a request took." });
 export type MessageUsage = z.output<typeof MessageUsage>;
 
-/** The part of it that the end of a stream reports, as totals of the message. */
-const MessageDeltaUsage = z.strictObject(usageFields).meta({ id: "MessageDeltaUsage" });
-
 const StopReason = z.enum([
   "end_turn",
   "max_tokens",
@@ -85,47 +82,33 @@ export const MessageObject = z.strictObject({
 export type MessageObject = z.output<typeof MessageObject>;
 
 const index = z.int().min(0);
-
-const MessageStart = z.strictObject({ type: z.literal("message_start"), message: MessageObject })
-  .meta({ id: "MessageStartEvent" });
-const ContentBlockStart = z.strictObject({
-  type: z.literal("content_block_start"),
-  index,
-  content_block: ContentBlock,
-}).meta({ id: "ContentBlockStartEvent" });
-const ContentBlockDelta = z.strictObject({
-  type: z.literal("content_block_delta"),
-  index,
-  delta: z.union([
-    z.strictObject({ type: z.literal("text_delta"), text: z.string() }),
-    z.strictObject({ type: z.literal("thinking_delta"), thinking: z.string() }),
-    z.strictObject({
-      type: z.literal("input_json_delta"),
-      partial_json: z.string().meta({ description: "What the text of the input goes on with." }),
-    }),
-    z.strictObject({ type: z.literal("signature_delta"), signature: z.string() }),
-  ]),
-}).meta({ id: "ContentBlockDeltaEvent" });
-const ContentBlockStop = z.strictObject({ type: z.literal("content_block_stop"), index })
-  .meta({ id: "ContentBlockStopEvent" });
-const MessageDelta = z.strictObject({
-  type: z.literal("message_delta"),
-  delta: z.strictObject(stopFields),
-  usage: MessageDeltaUsage,
-}).meta({ id: "MessageDeltaEvent" });
-const MessageStop = z.strictObject({ type: z.literal("message_stop") })
-  .meta({ id: "MessageStopEvent" });
-const Ping = z.strictObject({ type: z.literal("ping") }).meta({ id: "PingEvent" });
+const event = <T extends string, F extends z.ZodRawShape>(id: string, type: T, fields: F) =>
+  z.strictObject({ type: z.literal(type), ...fields }).meta({ id });
 
 /** The events of a stream, in the order in which they first come. */
 export const MESSAGE_EVENTS = [
-  MessageStart,
-  Ping,
-  ContentBlockStart,
-  ContentBlockDelta,
-  ContentBlockStop,
-  MessageDelta,
-  MessageStop,
+  event("MessageStartEvent", "message_start", { message: MessageObject }),
+  event("PingEvent", "ping", {}),
+  event("ContentBlockStartEvent", "content_block_start", { index, content_block: ContentBlock }),
+  event("ContentBlockDeltaEvent", "content_block_delta", {
+    index,
+    delta: z.union([
+      z.strictObject({ type: z.literal("text_delta"), text: z.string() }),
+      z.strictObject({ type: z.literal("thinking_delta"), thinking: z.string() }),
+      z.strictObject({
+        type: z.literal("input_json_delta"),
+        partial_json: z.string().meta({ description: "What the text of the input goes on with." }),
+      }),
+      z.strictObject({ type: z.literal("signature_delta"), signature: z.string() }),
+    ]),
+  }),
+  event("ContentBlockStopEvent", "content_block_stop", { index }),
+  event("MessageDeltaEvent", "message_delta", {
+    delta: z.strictObject(stopFields),
+    // Totals of the message.
+    usage: z.strictObject(usageFields).meta({ id: "MessageDeltaUsage" }),
+  }),
+  event("MessageStopEvent", "message_stop", {}),
 ] as const;
 export const MessageEvent = z.union(MESSAGE_EVENTS);
 export type MessageEvent = z.output<typeof MessageEvent>;

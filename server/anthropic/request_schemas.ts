@@ -6,6 +6,9 @@ import {
   boolean,
   ignored,
   integer,
+  objectSchema,
+  oneOf,
+  optionalArrayOf,
   present,
   read,
   requiredInteger,
@@ -19,9 +22,6 @@ const THINKING = ["enabled", "disabled", "adaptive"] as const;
 const DISPLAYS = ["summarized", "omitted"] as const;
 const CHOICES = ["auto", "any", "tool", "none"] as const;
 const EFFORTS = ["low", "medium", "high", "xhigh", "max"] as const;
-
-const oneOf = <T extends string>(values: readonly T[]) =>
-  z.enum(values, wants(values.map((one) => `"${one}"`).join(", ")));
 
 /** What a message's content is. */
 export const CONTENT_WANTED = "a string or an array of blocks";
@@ -43,60 +43,41 @@ const Tool = z.looseObject({
   }),
 }, wants("an object")).meta({ title: "Tool", description: "A tool of the client's." });
 
-/** A block of text; those of other types are refused by name, but for an assistant's thinking. */
-const TEXT_BLOCKS = {
+const TEXT = { type: "string" };
+const OBJECT = { type: "object" };
+const blocks = (...items: unknown[]) => ({
   type: "array",
-  items: {
-    type: "object",
-    properties: { type: { const: "text" }, text: { type: "string" } },
-    required: ["type", "text"],
-  },
-};
+  items: items.length === 1 ? items[0] : { anyOf: items },
+});
+
+/** A block of text; those of other types are refused by name, but for an assistant's thinking. */
+const TEXT_BLOCK = objectSchema({ type: { const: "text" }, text: TEXT }, "type", "text");
+const TEXT_BLOCKS = blocks(TEXT_BLOCK);
 
 /** What a result may have: other blocks are named to the model, and not shown. */
-const RESULT_BLOCKS = {
-  type: "array",
-  items: {
-    anyOf: [
-      TEXT_BLOCKS.items,
-      {
-        type: "object",
-        properties: { type: { enum: ["image", "document"] }, source: { type: "object" } },
-        required: ["type"],
-      },
-    ],
-  },
-};
+const RESULT_BLOCKS = blocks(
+  TEXT_BLOCK,
+  objectSchema({ type: { enum: ["image", "document"] }, source: OBJECT }, "type"),
+);
 
 /** What else a message's content may have: what an assistant called, and what came of it. */
-const BLOCKS = {
-  type: "array",
-  items: {
-    anyOf: [
-      TEXT_BLOCKS.items,
-      {
-        type: "object",
-        properties: {
-          type: { const: "tool_use" },
-          id: { type: "string" },
-          name: { type: "string" },
-          input: { type: "object" },
-        },
-        required: ["type", "id", "name", "input"],
-      },
-      {
-        type: "object",
-        properties: {
-          type: { const: "tool_result" },
-          tool_use_id: { type: "string" },
-          content: { anyOf: [{ type: "string" }, RESULT_BLOCKS, { type: "null" }] },
-          is_error: { type: ["boolean", "null"] },
-        },
-        required: ["type", "tool_use_id"],
-      },
-    ],
-  },
-};
+const BLOCKS = blocks(
+  TEXT_BLOCK,
+  objectSchema(
+    { type: { const: "tool_use" }, id: TEXT, name: TEXT, input: OBJECT },
+    ...["type", "id", "name", "input"],
+  ),
+  objectSchema(
+    {
+      type: { const: "tool_result" },
+      tool_use_id: TEXT,
+      content: { anyOf: [TEXT, RESULT_BLOCKS, { type: "null" }] },
+      is_error: { type: ["boolean", "null"] },
+    },
+    "type",
+    "tool_use_id",
+  ),
+);
 
 /** A message of the conversation; `chatRequest` has what its content may be. */
 export const Message = z.object({
@@ -152,7 +133,7 @@ const conversationFields = {
     format: outputFormat("The answer's text is JSON that the schema accepts."),
   }, wants("an object")).nullish().meta({ description: "What the answer is to be like." }),
   output_format: outputFormat("The first name of output_config.format, which counts first."),
-  tools: z.preprocess((value) => value ?? undefined, arrayOf(Tool, "an array of tools").optional())
+  tools: optionalArrayOf(Tool, "an array of tools")
     .meta({
       description:
         "The tools that the answer may call; those of other types than custom are refused.",

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { ChatMessage, ChatRequest } from "../../engine/mod.ts";
 import { readAnyType } from "../access/mod.ts";
 import { ModelRequest } from "../answer/mod.ts";
-import { arrayOf, notShown, parseBody, string, wants } from "../request/mod.ts";
+import { arrayOf, notShown, oneOf, parseBody, string, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { unsupported } from "../errors.ts";
 import { route } from "../route.ts";
@@ -27,7 +27,7 @@ import { answeredCallsField, callsField, OpenCalls, readTools, toolsField } from
 const ROLES = ["system", "user", "assistant", "tool"] as const;
 
 const Message = z.object({
-  role: z.enum(ROLES, wants(ROLES.map((role) => `"${role}"`).join(", "))).meta({
+  role: oneOf(ROLES).meta({
     description: "The role that speaks.",
   }),
   content: string("What is said."),

@@ -1,7 +1,14 @@
 import { z } from "zod";
 import type { ChatMessage, GenerationChunk, Tool, ToolCall } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
-import { argumentsText, arrayOf, describe, string, wants, wholeArguments } from "../request/mod.ts";
+import {
+  argumentsText,
+  describe,
+  optionalArrayOf,
+  string,
+  wants,
+  wholeArguments,
+} from "../request/mod.ts";
 
 /** A tool of a request. */
 const ToolField = z.object({
@@ -18,10 +25,9 @@ const ToolField = z.object({
 }, wants("an object")).meta({ title: "OllamaTool", description: "A function of the client's." });
 
 /** The tools of a request; nothing and null are none. */
-export const toolsField = z.preprocess(
-  (value) => value ?? undefined,
-  arrayOf(ToolField, "an array of tools").optional(),
-).meta({ description: "The functions that the model may call." });
+export const toolsField = optionalArrayOf(ToolField, "an array of tools").meta({
+  description: "The functions that the model may call.",
+});
 
 /** A call in an assistant's message that is sent back. */
 const CallField = z.object({
@@ -33,10 +39,9 @@ const CallField = z.object({
 }, wants("an object"));
 
 /** The calls of an assistant's message. */
-export const callsField = z.preprocess(
-  (value) => value ?? undefined,
-  arrayOf(CallField, "an array of calls").optional(),
-).meta({ description: "The functions that the assistant called." });
+export const callsField = optionalArrayOf(CallField, "an array of calls").meta({
+  description: "The functions that the assistant called.",
+});
 
 /** A call in an answer. */
 const AnsweredCall = z.strictObject({

@@ -9,6 +9,7 @@ import {
   integer,
   mostTokens,
   object,
+  objectSchema,
   samplingFields,
   streamOptions,
   string,
@@ -18,30 +19,17 @@ import {
 import { othersFields, thinkingFields } from "./others_fields.ts";
 import { MAX_N } from "./completion_schemas.ts";
 
-/** A part of a message's content; parts of other types than text are refused by name. */
-const PART_SCHEMA = {
-  type: "object",
-  properties: { type: { const: "text" }, text: { type: "string" } },
-  required: ["type", "text"],
-};
+const TEXT = { type: "string" };
+const TOOL_NAME = { type: "string", pattern: "^[A-Za-z0-9_.:/-]{1,128}$" };
 
-const objectSchema = (properties: Record<string, unknown>, ...required: string[]) => ({
-  type: "object",
-  properties,
-  required,
-});
+/** A part of a message's content; parts of other types than text are refused by name. */
+const PART_SCHEMA = objectSchema({ type: { const: "text" }, text: TEXT }, "type", "text");
+
+const CALLED_FUNCTION = objectSchema({ name: TEXT, arguments: TEXT }, "name", "arguments");
 
 /** A call of a tool in a message. */
 const CALL_SCHEMA = objectSchema(
-  {
-    id: { type: "string" },
-    type: { const: "function" },
-    function: objectSchema(
-      { name: { type: "string" }, arguments: { type: "string" } },
-      "name",
-      "arguments",
-    ),
-  },
+  { id: TEXT, type: { const: "function" }, function: CALLED_FUNCTION },
   "id",
   "function",
 );
@@ -49,69 +37,34 @@ const CALL_SCHEMA = objectSchema(
 /** A call of a custom tool in a message. */
 const CUSTOM_CALL_SCHEMA = objectSchema(
   {
-    id: { type: "string" },
+    id: TEXT,
     type: { const: "custom" },
-    custom: objectSchema(
-      { name: { type: "string" }, input: { type: "string" } },
-      "name",
-      "input",
-    ),
+    custom: objectSchema({ name: TEXT, input: TEXT }, "name", "input"),
   },
   "id",
   "type",
   "custom",
 );
 
-/** A custom tool; `readTools` has what it may be. */
-const CUSTOM_TOOL_SCHEMA = objectSchema(
-  {
-    type: { const: "custom" },
-    custom: objectSchema(
-      {
-        name: { type: "string", pattern: "^[A-Za-z0-9_.:/-]{1,128}$" },
-        description: { type: "string" },
-        format: { type: "object" },
-      },
-      "name",
-    ),
-  },
-  "type",
-  "custom",
-);
+/** A tool or the choice of one: its fields are under the name of its type. */
+const toolSchema = (type: "function" | "custom", fields: Record<string, unknown>) =>
+  objectSchema({ type: { const: type }, [type]: objectSchema(fields, "name") }, "type", type);
 
-/** A tool; `readTools` has what it may be. */
-const TOOL_SCHEMA = objectSchema(
-  {
-    type: { const: "function" },
-    function: objectSchema(
-      {
-        name: { type: "string", pattern: "^[A-Za-z0-9_.:/-]{1,128}$" },
-        description: { type: "string" },
-        parameters: { type: "object" },
-        strict: { type: "boolean" },
-      },
-      "name",
-    ),
-  },
-  "type",
-  "function",
-);
+/** The tools; `readTools` has what they may be. */
+const TOOL_SCHEMAS = [
+  toolSchema("function", {
+    name: TOOL_NAME,
+    description: TEXT,
+    parameters: { type: "object" },
+    strict: { type: "boolean" },
+  }),
+  toolSchema("custom", { name: TOOL_NAME, description: TEXT, format: { type: "object" } }),
+];
 
 const CHOICE_SCHEMA = [
   { enum: ["none", "auto", "required", null] },
-  objectSchema(
-    {
-      type: { const: "function" },
-      function: objectSchema({ name: { type: "string" } }, "name"),
-    },
-    "type",
-    "function",
-  ),
-  objectSchema(
-    { type: { const: "custom" }, custom: objectSchema({ name: { type: "string" } }, "name") },
-    "type",
-    "custom",
-  ),
+  toolSchema("function", { name: TEXT }),
+  toolSchema("custom", { name: TEXT }),
 ];
 
 /** Who speaks in OpenAI's messages, the older name of a tool included. */
@@ -147,7 +100,7 @@ export const Message = z.object({
     description: "The tools that an assistant's message called.",
   }),
   function_call: z.unknown().optional().meta({
-    anyOf: [CALL_SCHEMA.properties.function, { type: "null" }],
+    anyOf: [CALLED_FUNCTION, { type: "null" }],
     description:
       "The older form of tool_calls: the one function that an assistant's message called.",
   }),
@@ -173,7 +126,7 @@ export const conversationFields = {
   ),
   ...thinkingFields,
   tools: z.array(z.unknown(), wants("an array")).nullish().meta({
-    items: { anyOf: [TOOL_SCHEMA, CUSTOM_TOOL_SCHEMA] },
+    items: { anyOf: TOOL_SCHEMAS },
     description:
       "Functions of the client's that the model may call, and custom tools, which get a text " +
       "({type: custom, custom: {name, description, format}}). The arguments of functions follow " +

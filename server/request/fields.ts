@@ -62,6 +62,15 @@ export const integer = (min: number, max: number, description: string) =>
 export const mostTokens = (description: string) =>
   integer(-1, 2 ** 31, `${description} -1: as many as the context has room for.`);
 
+/** An object as JSON schema. */
+export const objectSchema = (properties: Record<string, unknown>, ...required: string[]) => ({
+  ...{ type: "object", properties, required },
+});
+
+/** One of a few words. */
+export const oneOf = <T extends string>(words: readonly T[]) =>
+  z.enum(words, wants(words.map((word) => `"${word}"`).join(", ")));
+
 /** An object of which nothing more is known: itself, as a copy would lose the order of its keys. */
 export const requiredObject = () =>
   z.custom<Record<string, unknown>>(isJsonObject, wants("an object")).meta({ type: "object" });
@@ -127,12 +136,14 @@ export function arrayOf<S extends z.ZodType>(element: S, wanted: string, least =
   });
 }
 
+/** The same; null and nothing count as absent. */
+export const optionalArrayOf = <S extends z.ZodType>(element: S, wanted: string) =>
+  z.preprocess((value) => value ?? undefined, arrayOf(element, wanted).optional());
+
 /** An array of texts; null and nothing count as absent. */
 export const strings = (description: string) =>
-  z.preprocess(
-    (value) => value ?? undefined,
-    arrayOf(z.string(wants("a string")), "an array of strings").optional(),
-  ).meta({ type: ["array", "null"], description });
+  optionalArrayOf(z.string(wants("a string")), "an array of strings")
+    .meta({ type: ["array", "null"], description });
 
 /** A schema of requests as JSON schema. */
 function jsonSchema(schema: z.ZodType): Record<string, unknown> {

@@ -2,16 +2,18 @@ import { z } from "zod";
 import { modelFields } from "../../answer/mod.ts";
 import { othersFields } from "../mod.ts";
 import {
-  arrayOf,
   boolean,
   constraintFields,
   ignored,
   integer,
   object,
+  oneOf,
+  optionalArrayOf,
   present,
   read,
   samplingFields,
   string,
+  strings,
   wants,
 } from "../../request/mod.ts";
 
@@ -25,9 +27,6 @@ export const INPUT_WANTED = "a string or an array of at least one item";
 
 /** The most pairs of `metadata`, and the most characters of their names and values. */
 const MOST_METADATA = { pairs: 16, name: 64, value: 512 } as const;
-
-const oneOf = <T extends string>(values: readonly T[]) =>
-  z.enum(values, wants(values.map((one) => `"${one}"`).join(", ")));
 
 const unsupported = z.unknown().optional().meta({ description: "Not supported: absent." });
 
@@ -108,10 +107,9 @@ const conversationFields = {
     "The response that this one goes on from, as long as the server has it: what was said there " +
       "and answered comes before input.",
   ),
-  tools: z.preprocess(
-    (value) => value ?? undefined,
-    arrayOf(Tool, "an array of tools").optional(),
-  ).meta({ description: "Functions that the model may call." }),
+  tools: optionalArrayOf(Tool, "an array of tools").meta({
+    description: "Functions that the model may call.",
+  }),
   tool_choice: z.unknown().optional().meta({
     anyOf: [{ enum: ["none", "auto", "required"] }, { type: "object" }, { type: "null" }],
     description:
@@ -161,14 +159,10 @@ export const ResponsesRequest = z.object({
     "Whether it is kept, for previous_response_id and to be fetched; default true.",
   ),
   metadata,
-  include: z.preprocess(
-    (value) => value ?? undefined,
-    arrayOf(z.string(wants("a string")), "an array of strings").optional(),
-  ).meta({
-    type: ["array", "null"],
-    description: "message.output_text.logprobs: the text's tokens carry their log-probabilities. " +
+  include: strings(
+    "message.output_text.logprobs: the text's tokens carry their log-probabilities. " +
       "reasoning.encrypted_content: reasoning has it. Others that OpenAI has do nothing.",
-  }),
+  ),
   top_logprobs: integer(0, 20, "So many likeliest tokens for each."),
   text: z.object({
     format: TextFormat.nullish().meta({

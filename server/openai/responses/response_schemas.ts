@@ -65,18 +65,13 @@ export type ResponseObject = z.output<typeof ResponseObject>;
 
 const sequence_number = z.int().min(0).meta({ description: "The events of a stream, counted." });
 
-/** How the response is as a whole. */
-const ResponseState = z.strictObject({
-  type: z.enum([
-    "response.created",
-    "response.in_progress",
-    "response.completed",
-    "response.incomplete",
-    "response.failed",
-  ]),
-  sequence_number,
-  response: ResponseObject,
-}).meta({ id: "ResponseStateEvent" });
+/** An event: its name in the API's description, its type or types, and what else it has. */
+const event = <T extends string, F extends z.ZodRawShape>(id: string, type: T | T[], fields: F) =>
+  z.strictObject({
+    type: (Array.isArray(type) ? z.enum(type) : z.literal(type)) as z.ZodType<T, T>,
+    sequence_number,
+    ...fields,
+  }).meta({ id });
 
 const output_index = z.int().min(0).meta({ description: "Which item of the output." });
 const itemFields = { item_id: z.string(), output_index };
@@ -84,87 +79,59 @@ const partFields = {
   ...itemFields,
   content_index: z.literal(0).meta({ description: "Which part of its content." }),
 };
-
-const OutputItemEvent = z.strictObject({
-  type: z.enum(["response.output_item.added", "response.output_item.done"]),
-  sequence_number,
-  output_index,
-  item: OutputItem,
-}).meta({ id: "ResponseOutputItemEvent" });
-const ContentPartEvent = z.strictObject({
-  type: z.enum(["response.content_part.added", "response.content_part.done"]),
-  sequence_number,
-  ...partFields,
-  part: OutputPart,
-}).meta({ id: "ResponseContentPartEvent" });
-const OutputTextDelta = z.strictObject({
-  type: z.literal("response.output_text.delta"),
-  sequence_number,
-  ...partFields,
-  delta: z.string(),
-  logprobs: z.array(TextLogprob),
-}).meta({ id: "ResponseOutputTextDelta" });
-const OutputTextDone = z.strictObject({
-  type: z.literal("response.output_text.done"),
-  sequence_number,
-  ...partFields,
-  text: z.string(),
-  logprobs: z.array(TextLogprob),
-}).meta({ id: "ResponseOutputTextDone" });
-const ReasoningTextDelta = z.strictObject({
-  type: z.literal("response.reasoning_text.delta"),
-  sequence_number,
-  ...partFields,
-  delta: z.string(),
-}).meta({ id: "ResponseReasoningTextDelta" });
-const ReasoningTextDone = z.strictObject({
-  type: z.literal("response.reasoning_text.done"),
-  sequence_number,
-  ...partFields,
-  text: z.string(),
-}).meta({ id: "ResponseReasoningTextDone" });
-const ArgumentsDelta = z.strictObject({
-  type: z.literal("response.function_call_arguments.delta"),
-  sequence_number,
-  ...itemFields,
-  delta: z.string(),
-}).meta({ id: "ResponseFunctionCallArgumentsDelta" });
-const ArgumentsDone = z.strictObject({
-  type: z.literal("response.function_call_arguments.done"),
-  sequence_number,
-  ...itemFields,
-  arguments: z.string(),
-}).meta({ id: "ResponseFunctionCallArgumentsDone" });
-const InputDelta = z.strictObject({
-  type: z.literal("response.custom_tool_call_input.delta"),
-  sequence_number,
-  ...itemFields,
-  delta: z.string(),
-}).meta({ id: "ResponseCustomToolCallInputDelta" });
-const InputDone = z.strictObject({
-  type: z.literal("response.custom_tool_call_input.done"),
-  sequence_number,
-  ...itemFields,
-  input: z.string(),
-}).meta({ id: "ResponseCustomToolCallInputDone" });
-const KeepAlive = z.strictObject({ type: z.literal("keepalive"), sequence_number }).meta({
-  id: "ResponseKeepAlive",
-});
+const delta = z.string();
+const text = z.string();
+const logprobs = z.array(TextLogprob);
 
 /** The events of a stream that begins. */
 export const RESPONSE_EVENTS = [
-  ResponseState,
-  KeepAlive,
-  OutputItemEvent,
-  ContentPartEvent,
-  ReasoningTextDelta,
-  ReasoningTextDone,
-  OutputTextDelta,
-  OutputTextDone,
-  ArgumentsDelta,
-  ArgumentsDone,
-  InputDelta,
-  InputDone,
+  // How the response is as a whole.
+  event("ResponseStateEvent", [
+    "response.created",
+    "response.in_progress",
+    "response.completed",
+    "response.incomplete",
+    "response.failed",
+  ], { response: ResponseObject }),
+  event("ResponseKeepAlive", "keepalive", {}),
+  event(
+    "ResponseOutputItemEvent",
+    ["response.output_item.added", "response.output_item.done"],
+    { output_index, item: OutputItem },
+  ),
+  event(
+    "ResponseContentPartEvent",
+    ["response.content_part.added", "response.content_part.done"],
+    { ...partFields, part: OutputPart },
+  ),
+  event("ResponseReasoningTextDelta", "response.reasoning_text.delta", { ...partFields, delta }),
+  event("ResponseReasoningTextDone", "response.reasoning_text.done", { ...partFields, text }),
+  event(
+    "ResponseOutputTextDelta",
+    "response.output_text.delta",
+    { ...partFields, delta, logprobs },
+  ),
+  event("ResponseOutputTextDone", "response.output_text.done", { ...partFields, text, logprobs }),
+  event(
+    "ResponseFunctionCallArgumentsDelta",
+    "response.function_call_arguments.delta",
+    { ...itemFields, delta },
+  ),
+  event(
+    "ResponseFunctionCallArgumentsDone",
+    "response.function_call_arguments.done",
+    { ...itemFields, arguments: text },
+  ),
+  event(
+    "ResponseCustomToolCallInputDelta",
+    "response.custom_tool_call_input.delta",
+    { ...itemFields, delta },
+  ),
+  event(
+    "ResponseCustomToolCallInputDone",
+    "response.custom_tool_call_input.done",
+    { ...itemFields, input: text },
+  ),
 ] as const;
 export const ResponseEvent = z.union(RESPONSE_EVENTS);
 export type ResponseEvent = z.output<typeof ResponseEvent>;
