@@ -34,61 +34,44 @@ import {
 } from "./openai/responses/mod.ts";
 import { pageRoutes } from "./page/mod.ts";
 import { PREFIX_HEADER } from "./request/mod.ts";
-import type { ServerContext, ServerEnv } from "./context.ts";
+import type { ServerContext, ServerEnv, ServerSettings } from "./context.ts";
 import { type Dialect, errorResponse } from "./dialect.ts";
 import { HttpError, toHttpError } from "./errors.ts";
-import { route } from "./route.ts";
+import { get } from "./route.ts";
 
-/** What a server serves, and to whom. */
-export interface AppOptions {
+/** What a server serves, to whom, and how. */
+export interface AppOptions extends Partial<ServerSettings> {
   /** The models that are served. */
-  models: Models;
+  readonly models: Models;
   /** The key that all requests but those to {@link OPEN_PATHS} must bring. Default: none is needed. */
-  apiKey?: string;
+  readonly apiKey?: string;
   /**
    * The address that the server listens on. On a loopback address only requests to a loopback name
    * are answered, on others without a key those to addresses and local names. Default "127.0.0.1".
    */
-  hostname?: string;
-  /** The longest request body that is read, in bytes. Default 4 MiB. */
-  maxBodyBytes?: number;
-  /** How long a request may take, waiting included, in milliseconds. Default: as long as it does. */
-  timeoutMs?: number;
-  /** How long a stream may be silent before a comment is sent, in milliseconds. Default 15,000. */
-  commentMs?: number;
-  /** How long the head of a stream waits for its first event, in milliseconds. Default 0: it leaves at once. */
-  holdStreamsMs?: number;
-  /** How often a stream says that it waits for its model, in milliseconds. Default 5,000. */
-  loadingCommentMs?: number;
+  readonly hostname?: string;
   /** Origins whose web pages may call the server, `https://example.com`; `*` is all. Default: none. */
-  corsOrigins?: readonly string[];
+  readonly corsOrigins?: readonly string[];
   /** Names of hosts that requests may be for, in addition to those that the server answers to anyway; `*` is all. */
-  allowedHosts?: readonly string[];
-  /** Whether reasoning is separate from an answer's content; default "separate". */
-  reasoning?: "separate" | "inline";
-  /** Tokens of reasoning at most where a request does not say; default: no limit. */
-  reasoningBudget?: number;
-  /** Whether clients may pull, copy and delete models by Ollama's routes. Default: no. */
-  storeChanges?: boolean;
+  readonly allowedHosts?: readonly string[];
   /** Tools of MCP servers for the server's page, when the servers have started. Default: none. */
-  mcp?: Promise<McpTools>;
+  readonly mcp?: Promise<McpTools>;
   /** How much of `/v1/responses` is kept for `previous_response_id`; default 4096 responses, 64 MiB. */
-  keptResponses?: StoreLimits;
+  readonly keptResponses?: StoreLimits;
 }
 
 /**
  * The server's routes as a Hono app: what {@link serve} serves. The app becomes the observer of the engines.
  */
 export function createApp(options: AppOptions): Hono<ServerEnv> {
-  const { apiKey, hostname = "127.0.0.1", maxBodyBytes = 4 * 2 ** 20 } = options;
-  const { models } = options;
+  const { models, apiKey, hostname = "127.0.0.1" } = options;
   const metrics = new Metrics(models);
   const server: ServerContext = {
     models,
-    maxBodyBytes,
-    timeoutMs: options.timeoutMs,
-    created: Math.floor(Date.now() / 1000),
     metrics,
+    created: Math.floor(Date.now() / 1000),
+    maxBodyBytes: options.maxBodyBytes ?? 4 * 2 ** 20,
+    timeoutMs: options.timeoutMs,
     commentMs: options.commentMs ?? 15_000,
     holdStreamsMs: options.holdStreamsMs ?? 0,
     loadingCommentMs: options.loadingCommentMs ?? 5000,
@@ -120,7 +103,7 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   if (needsKey) app.use(requireKey(apiKey, OPEN_PATHS));
   app.use(refuseWhileDraining());
   healthRoutes(app, server);
-  route(app, "/metrics", { GET: () => metrics.page() });
+  get(app, "/metrics", () => metrics.page());
   slotsRoute(app, server);
   modelsRoutes(app, server);
   chatCompletionsRoute(app, server);

@@ -3,30 +3,34 @@ import type { Drain } from "./drain.ts";
 import type { Metrics, RequestTrace } from "./metrics/mod.ts";
 import type { Models } from "./models/mod.ts";
 
+/** How a server answers. */
+export interface ServerSettings {
+  /** The longest request body that is read, in bytes. Default 4 MiB. */
+  readonly maxBodyBytes: number;
+  /** How long a request may take, waiting included, in milliseconds. Default: as long as it does. */
+  readonly timeoutMs?: number;
+  /** How long a stream may be silent before a comment is sent, in milliseconds. Default 15,000. */
+  readonly commentMs: number;
+  /** How long the head of a stream waits for its first event, in milliseconds. Default 0: it leaves at once. */
+  readonly holdStreamsMs: number;
+  /** How often a stream says that it waits for its model, in milliseconds. Default 5,000. */
+  readonly loadingCommentMs: number;
+  /** Whether reasoning is separate from an answer's content; default "separate". */
+  readonly reasoning: "separate" | "inline";
+  /** Tokens of reasoning at most where a request does not say; default: no limit. */
+  readonly reasoningBudget?: number;
+  /** Whether clients may pull, copy and delete models by Ollama's routes. Default: no. */
+  readonly storeChanges: boolean;
+}
+
 /** What every route works with. */
-export interface ServerContext {
+export interface ServerContext extends ServerSettings {
   /** The models that are served. */
   readonly models: Models;
-  /** The longest request body that is read, in bytes. */
-  readonly maxBodyBytes: number;
-  /** How long a request may take, in milliseconds; absent: as long as it does. */
-  readonly timeoutMs?: number;
   /** When the server was started, in seconds since 1970. */
   readonly created: number;
   /** What the server and its models do. */
   readonly metrics: Metrics;
-  /** How long a stream may be silent before a comment says that it lives, in milliseconds. */
-  readonly commentMs: number;
-  /** How long the head of a stream waits for its first event, in milliseconds; 0: it leaves at once. */
-  readonly holdStreamsMs: number;
-  /** How often a stream says that it waits for its model, in milliseconds. */
-  readonly loadingCommentMs: number;
-  /** Whether reasoning is separate from an answer's content. */
-  readonly reasoning: "separate" | "inline";
-  /** Tokens of reasoning at most where a request does not say; absent: no limit. */
-  readonly reasoningBudget?: number;
-  /** Whether clients may pull, copy and delete models. */
-  readonly storeChanges: boolean;
 }
 
 /** What {@link serve} gives to the routes in addition to the request. */

@@ -42,3 +42,13 @@ export function route(
     );
   });
 }
+
+/** Adds a path that GET and HEAD are answered at, and nothing else: see {@link route}. */
+export function get(app: Hono<ServerEnv>, path: string, handler: Handler): void {
+  route(app, path, { GET: handler });
+}
+
+/** The same for POST. */
+export function post(app: Hono<ServerEnv>, path: string, handler: Handler): void {
+  route(app, path, { POST: handler });
+}

@@ -14,7 +14,7 @@ import {
 } from "../request/mod.ts";
 import { type Answer, modelFields, ModelRequest } from "./answer.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 import { Usage, usageOf } from "./usage.ts";
 
 /** The body of `POST /v1/generate`. */
@@ -43,12 +43,10 @@ export const GeneratedPiece = z.strictObject({ output: z.string() }).meta({ id: 
  * `max_tokens` the text ends where the model ends it, or the context.
  */
 export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/v1/generate", {
-    POST: async (c) => {
-      const body = parseBody(GenerateBody, await readJson(c.req.raw, server.maxBodyBytes));
-      const request = new ModelRequest(c, server, body);
-      return await request.respond(generatedAnswer(request, body));
-    },
+  post(app, "/v1/generate", async (c) => {
+    const body = parseBody(GenerateBody, await readJson(c.req.raw, server.maxBodyBytes));
+    const request = new ModelRequest(c, server, body);
+    return await request.respond(generatedAnswer(request, body));
   });
 }
 

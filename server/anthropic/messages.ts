@@ -4,7 +4,7 @@ import type { ChatRequest, Constraint } from "../../engine/mod.ts";
 import { ModelRequest } from "../answer/mod.ts";
 import { engineRequest, parseBody, readJson } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 import type { TokenCount } from "./answer_schemas.ts";
 import { chatRequest, reasoningBudget } from "./conversation.ts";
 import { MessageAnswer } from "./message_answer.ts";
@@ -14,26 +14,22 @@ import { refuseUnsupported } from "./unsupported.ts";
 
 /** `POST /v1/messages` and `POST /v1/messages/count_tokens`, as Anthropic has them. */
 export function messagesRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/v1/messages", {
-    POST: async (c) => {
-      const body = parseBody(MessagesRequest, await readJson(c.req.raw, server.maxBodyBytes));
-      refuseUnsupported(body);
-      const chat = chatRequest(body);
-      const constraint = outputConstraint(body);
-      const request = new ModelRequest(c, server, body);
-      return await request.respond(messageAnswer(request, body, chat, constraint));
-    },
+  post(app, "/v1/messages", async (c) => {
+    const body = parseBody(MessagesRequest, await readJson(c.req.raw, server.maxBodyBytes));
+    refuseUnsupported(body);
+    const chat = chatRequest(body);
+    const constraint = outputConstraint(body);
+    const request = new ModelRequest(c, server, body);
+    return await request.respond(messageAnswer(request, body, chat, constraint));
   });
-  route(app, "/v1/messages/count_tokens", {
-    POST: async (c) => {
-      const body = parseBody(CountTokensRequest, await readJson(c.req.raw, server.maxBodyBytes));
-      refuseUnsupported(body);
-      const chat = chatRequest(body);
-      const request = new ModelRequest(c, server, body);
-      using model = await request.lease();
-      const { prompt } = await request.conversation(model, chat, undefined);
-      return c.json({ input_tokens: prompt.length } satisfies TokenCount);
-    },
+  post(app, "/v1/messages/count_tokens", async (c) => {
+    const body = parseBody(CountTokensRequest, await readJson(c.req.raw, server.maxBodyBytes));
+    refuseUnsupported(body);
+    const chat = chatRequest(body);
+    const request = new ModelRequest(c, server, body);
+    using model = await request.lease();
+    const { prompt } = await request.conversation(model, chat, undefined);
+    return c.json({ input_tokens: prompt.length } satisfies TokenCount);
   });
 }
 

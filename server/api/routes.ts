@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import type { ServerEnv } from "../context.ts";
-import { route } from "../route.ts";
+import { get } from "../route.ts";
 import { docsPage } from "./docs_page.ts";
 import { describeApi } from "./document.ts";
 
@@ -13,8 +13,8 @@ export function apiRoutes(app: Hono<ServerEnv>, needsKey: boolean): void {
   // Made when it is first asked for: most servers are never asked.
   let made: ReturnType<typeof describeApi> | undefined;
   const document = () => made ??= describeApi(needsKey);
-  route(app, "/openapi.json", { GET: madeOnce(async () => Response.json(await document())) });
-  route(app, "/docs", { GET: madeOnce(async () => docsPage(await document())) });
+  get(app, "/openapi.json", madeOnce(async () => Response.json(await document())));
+  get(app, "/docs", madeOnce(async () => docsPage(await document())));
 }
 
 /** The same answer to everyone. Its bytes are kept: making them takes long, and anybody may ask, again and again. */

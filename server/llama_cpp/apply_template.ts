@@ -22,7 +22,7 @@ import {
 } from "../openai/responses/mod.ts";
 import { parseBody, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 
 /** The body of `POST /apply-template`, where it is none of another dialect. */
 export const ApplyTemplateRequest = z.object(
@@ -93,28 +93,26 @@ export function applyTemplateRoute(
       return { model: body.model, chat: ollamaChat(body) };
     },
   };
-  route(app, "/apply-template", {
-    POST: async (c) => {
-      const json = await readAnyType(c, server);
-      const dialect = dialectOf(json);
-      const { model: name, chat } = readers[dialect](json);
-      // Ollama's clients put a tag behind the name.
-      const asked = { model: dialect === "ollama" ? await ownName(server.models, name) : name };
-      const request = new ModelRequest(c, server, asked);
-      using model = await request.lease();
-      const writer = chatFormat(model);
-      const { text, tools, abilities } = await request.within(
-        (signal) => writer.prompt(chat, signal, true),
-      );
-      return c.json(
-        {
-          prompt: text,
-          dialect,
-          call_format: tools?.format.name ?? null,
-          abilities: abilities as AppliedTemplate["abilities"],
-        } satisfies AppliedTemplate,
-      );
-    },
+  post(app, "/apply-template", async (c) => {
+    const json = await readAnyType(c, server);
+    const dialect = dialectOf(json);
+    const { model: name, chat } = readers[dialect](json);
+    // Ollama's clients put a tag behind the name.
+    const asked = { model: dialect === "ollama" ? await ownName(server.models, name) : name };
+    const request = new ModelRequest(c, server, asked);
+    using model = await request.lease();
+    const writer = chatFormat(model);
+    const { text, tools, abilities } = await request.within(
+      (signal) => writer.prompt(chat, signal, true),
+    );
+    return c.json(
+      {
+        prompt: text,
+        dialect,
+        call_format: tools?.format.name ?? null,
+        abilities: abilities as AppliedTemplate["abilities"],
+      } satisfies AppliedTemplate,
+    );
   });
 }
 

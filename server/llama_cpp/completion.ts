@@ -5,7 +5,7 @@ import { modelFields, ModelRequest, SSE } from "../answer/mod.ts";
 import { answerCompletion } from "../openai/mod.ts";
 import { boolean, integer, parseBody, prompts, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 import { llamaRequest, llamaSampling } from "./sampling.ts";
 import { LlamaTextAnswer } from "./text_answer.ts";
 
@@ -28,15 +28,11 @@ export const LlamaCompletionRequest = z.object({
  * without `/v1`) use: the names of fields say which.
  */
 export function llamaCompletionRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/completion", {
-    POST: async (c) => await complete(c, server, await readAnyType(c, server)),
-  });
-  route(app, "/completions", {
-    POST: async (c) => {
-      const json = await readAnyType(c, server);
-      const own = typeof json === "object" && json !== null && "n_predict" in json;
-      return own ? await complete(c, server, json) : await answerCompletion(c, server, json);
-    },
+  post(app, "/completion", async (c) => await complete(c, server, await readAnyType(c, server)));
+  post(app, "/completions", async (c) => {
+    const json = await readAnyType(c, server);
+    const own = typeof json === "object" && json !== null && "n_predict" in json;
+    return own ? await complete(c, server, json) : await answerCompletion(c, server, json);
   });
 }
 

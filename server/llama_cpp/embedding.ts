@@ -12,7 +12,7 @@ import {
 import { answerEmbeddings } from "../openai/mod.ts";
 import { parseBody, prompts, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 
 /** The body of `POST /embedding`. */
 export const LlamaEmbeddingRequest = z.object({
@@ -36,15 +36,11 @@ export const LlamaEmbeddings = z.array(z.strictObject({
  * OpenAI's clients ask for it where their base URL has no `/v1`.
  */
 export function llamaEmbeddingRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/embedding", {
-    POST: async (c) => await vectors(c, server, await readAnyType(c, server)),
-  });
-  route(app, "/embeddings", {
-    POST: async (c) => {
-      const json = await readAnyType(c, server);
-      const own = typeof json === "object" && json !== null && "content" in json;
-      return own ? await vectors(c, server, json) : await answerEmbeddings(c, server, json);
-    },
+  post(app, "/embedding", async (c) => await vectors(c, server, await readAnyType(c, server)));
+  post(app, "/embeddings", async (c) => {
+    const json = await readAnyType(c, server);
+    const own = typeof json === "object" && json !== null && "content" in json;
+    return own ? await vectors(c, server, json) : await answerEmbeddings(c, server, json);
   });
 }
 

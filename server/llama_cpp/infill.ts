@@ -14,7 +14,7 @@ import {
   wants,
 } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 import { llamaRequest, llamaSampling } from "./sampling.ts";
 import { LlamaTextAnswer } from "./text_answer.ts";
 
@@ -43,12 +43,10 @@ const ANSWER_SHARE = 1 / 4;
 
 /** `POST /infill`: fills a gap in a text, for editors, in the shape of llama.cpp's server. */
 export function infillRoute(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/infill", {
-    POST: async (c) => {
-      const body = parseBody(InfillRequest, await readAnyType(c, server));
-      const request = new ModelRequest(c, server, body);
-      return await request.respond(infillAnswer(request, body), SSE);
-    },
+  post(app, "/infill", async (c) => {
+    const body = parseBody(InfillRequest, await readAnyType(c, server));
+    const request = new ModelRequest(c, server, body);
+    return await request.respond(infillAnswer(request, body), SSE);
   });
 }
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Tokenizer } from "../../engine/mod.ts";
 import { ModelRequest } from "../answer/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { route } from "../route.ts";
+import { get } from "../route.ts";
 import { VERSION } from "../version.ts";
 
 /** The answer of `GET /props`. */
@@ -35,44 +35,40 @@ export const TokenizerInfo = z.strictObject({
 
 /** `GET /props`, as llama.cpp's server has it, and `GET /tokenizer_info`, as vLLM has it. */
 export function propsRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/props", {
-    GET: async (c) => {
-      using model = await new ModelRequest(c, server, { model: c.req.query("model") }).lease();
-      const { engine, name } = model;
-      const { tokenizer, chat, contextTokens, maxRunning } = engine;
-      return c.json(
-        {
-          default_generation_settings: { n_ctx: contextTokens },
-          total_slots: maxRunning,
-          model_alias: name,
-          model_path: name,
-          chat_template: chat?.template ?? "",
-          bos_token: textOf(tokenizer, tokenizer.bos) ?? "",
-          eos_token: textOf(tokenizer, tokenizer.eos) ?? "",
-          modalities: { vision: false, audio: false },
-          build_info: `m40 ${VERSION}`,
-        } satisfies z.output<typeof Props>,
-      );
-    },
+  get(app, "/props", async (c) => {
+    using model = await new ModelRequest(c, server, { model: c.req.query("model") }).lease();
+    const { engine, name } = model;
+    const { tokenizer, chat, contextTokens, maxRunning } = engine;
+    return c.json(
+      {
+        default_generation_settings: { n_ctx: contextTokens },
+        total_slots: maxRunning,
+        model_alias: name,
+        model_path: name,
+        chat_template: chat?.template ?? "",
+        bos_token: textOf(tokenizer, tokenizer.bos) ?? "",
+        eos_token: textOf(tokenizer, tokenizer.eos) ?? "",
+        modalities: { vision: false, audio: false },
+        build_info: `m40 ${VERSION}`,
+      } satisfies z.output<typeof Props>,
+    );
   });
-  route(app, "/tokenizer_info", {
-    GET: async (c) => {
-      using model = await new ModelRequest(c, server, { model: c.req.query("model") }).lease();
-      const { tokenizer, chat, contextTokens } = model.engine;
-      const eos = textOf(tokenizer, tokenizer.eos) ?? null;
-      return c.json(
-        {
-          tokenizer_class: tokenizer.kind,
-          bos_token: textOf(tokenizer, tokenizer.bos) ?? null,
-          eos_token: eos,
-          pad_token: eos,
-          add_bos_token: tokenizer.addBos,
-          add_eos_token: tokenizer.addEos,
-          model_max_length: contextTokens,
-          chat_template: chat?.template ?? null,
-        } satisfies z.output<typeof TokenizerInfo>,
-      );
-    },
+  get(app, "/tokenizer_info", async (c) => {
+    using model = await new ModelRequest(c, server, { model: c.req.query("model") }).lease();
+    const { tokenizer, chat, contextTokens } = model.engine;
+    const eos = textOf(tokenizer, tokenizer.eos) ?? null;
+    return c.json(
+      {
+        tokenizer_class: tokenizer.kind,
+        bos_token: textOf(tokenizer, tokenizer.bos) ?? null,
+        eos_token: eos,
+        pad_token: eos,
+        add_bos_token: tokenizer.addBos,
+        add_eos_token: tokenizer.addEos,
+        model_max_length: contextTokens,
+        chat_template: chat?.template ?? null,
+      } satisfies z.output<typeof TokenizerInfo>,
+    );
   });
 }
 

@@ -19,7 +19,7 @@ import {
 import { boolean, parseBody, string, tokenIds, wants, wrongField } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { invalid } from "../errors.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 
 /** The body of `POST /tokenize`. */
 export const TokenizeRequest = z.object({
@@ -67,40 +67,36 @@ export type Detokenized = z.output<typeof Detokenized>;
 
 /** `POST /tokenize` and `POST /detokenize`. */
 export function tokenRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/tokenize", {
-    POST: async (c) => {
-      const body = parseBody(TokenizeRequest, await readAnyType(c, server));
-      const { content, prompt, with_pieces } = body;
-      const text = content ?? prompt;
-      if (text == null) throw wrongField("content", "a string", undefined);
-      const asVllm = content == null;
-      const request = new ModelRequest(c, server, body);
-      using model = await request.lease();
-      const { engine } = model;
-      const { tokenizer, contextTokens } = engine;
-      const tokens = await engine.encode(text, {
-        addSpecial: (asVllm ? body.add_special_tokens : undefined) ?? body.add_special ?? asVllm,
-        parseSpecial: body.parse_special ?? true,
-      }, request.ends.signal);
-      const pieces = new Pieces(tokenizer);
-      return longAnswer(objectAsJson({
-        tokens: listAsJson(tokens, (id) => with_pieces ? pieces.of(id) : id),
-        ...(asVllm ? { count: tokens.length, max_model_len: contextTokens } : {}),
-      }));
-    },
+  post(app, "/tokenize", async (c) => {
+    const body = parseBody(TokenizeRequest, await readAnyType(c, server));
+    const { content, prompt, with_pieces } = body;
+    const text = content ?? prompt;
+    if (text == null) throw wrongField("content", "a string", undefined);
+    const asVllm = content == null;
+    const request = new ModelRequest(c, server, body);
+    using model = await request.lease();
+    const { engine } = model;
+    const { tokenizer, contextTokens } = engine;
+    const tokens = await engine.encode(text, {
+      addSpecial: (asVllm ? body.add_special_tokens : undefined) ?? body.add_special ?? asVllm,
+      parseSpecial: body.parse_special ?? true,
+    }, request.ends.signal);
+    const pieces = new Pieces(tokenizer);
+    return longAnswer(objectAsJson({
+      tokens: listAsJson(tokens, (id) => with_pieces ? pieces.of(id) : id),
+      ...(asVllm ? { count: tokens.length, max_model_len: contextTokens } : {}),
+    }));
   });
-  route(app, "/detokenize", {
-    POST: async (c) => {
-      const body = parseBody(DetokenizeRequest, await readAnyType(c, server));
-      const request = new ModelRequest(c, server, body);
-      using model = await request.lease();
-      const { engine } = model;
-      checkTokens(engine.tokenizer, body.tokens);
-      const content = await engine.decode(body.tokens, request.ends.signal);
-      return longAnswer(
-        objectAsJson({ content: textAsJson(content), prompt: textAsJson(content) }),
-      );
-    },
+  post(app, "/detokenize", async (c) => {
+    const body = parseBody(DetokenizeRequest, await readAnyType(c, server));
+    const request = new ModelRequest(c, server, body);
+    using model = await request.lease();
+    const { engine } = model;
+    checkTokens(engine.tokenizer, body.tokens);
+    const content = await engine.decode(body.tokens, request.ends.signal);
+    return longAnswer(
+      objectAsJson({ content: textAsJson(content), prompt: textAsJson(content) }),
+    );
   });
 }
 

@@ -6,7 +6,7 @@ import { isOriginOf } from "../access/mod.ts";
 import { parseBody, readJson, requiredObject, wants } from "../request/mod.ts";
 import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import { route } from "../route.ts";
+import { get, post } from "../route.ts";
 
 /** Calls that may run at the same time. */
 const MOST_CALLS = 32;
@@ -70,71 +70,67 @@ export function mcpRoutes(
   mcp?: Promise<McpTools>,
 ): void {
   let running = 0;
-  route(app, "/m40/mcp/tools", {
-    GET: async (c) => {
-      const tools = await toolsFor(c, mcp);
-      if (tools === undefined) return c.json(NO_TOOLS);
-      await tools.refresh();
-      return c.json(listOf(tools));
-    },
+  get(app, "/m40/mcp/tools", async (c) => {
+    const tools = await toolsFor(c, mcp);
+    if (tools === undefined) return c.json(NO_TOOLS);
+    await tools.refresh();
+    return c.json(listOf(tools));
   });
-  route(app, "/m40/mcp/call", {
-    POST: async (c) => {
-      const tools = await toolsFor(c, mcp);
-      if (tools === undefined) {
-        throw new HttpError(
-          404,
-          "mcp_off",
-          "This server has no tools of MCP servers. Start it with --mcp FILE.",
-        );
-      }
-      const { name, arguments: args, confirmed } = parseBody(
-        McpCallRequest,
-        await readJson(c.req.raw, server.maxBodyBytes),
+  post(app, "/m40/mcp/call", async (c) => {
+    const tools = await toolsFor(c, mcp);
+    if (tools === undefined) {
+      throw new HttpError(
+        404,
+        "mcp_off",
+        "This server has no tools of MCP servers. Start it with --mcp FILE.",
       );
-      if (!tools.tools.some((tool) => tool.name === name)) {
-        throw new HttpError(
-          404,
-          "tool_not_found",
-          `There is no tool ${
-            JSON.stringify(name.slice(0, 100))
-          }. GET /m40/mcp/tools lists those that there are.`,
-          { param: "name" },
-        );
-      }
-      if (!tools.allowed(name) && confirmed !== true) {
-        throw new HttpError(
-          403,
-          "not_allowed",
-          `The tool ${name} is called only when the user has said yes to the call: ask, and send ` +
-            `"confirmed": true; or start the server with --mcp-allow ${name}.`,
-          { param: "confirmed" },
-        );
-      }
-      if (running >= MOST_CALLS) {
-        throw new HttpError(
-          429,
-          "too_many_calls",
-          `${MOST_CALLS} calls of tools are running, which is the most. Try again when one has ended.`,
-          { headers: { "Retry-After": "1" } },
-        );
-      }
-      const signal = requestSignal(c.req.raw, c.env);
-      running++;
-      try {
-        const { text, failed } = await tools.call(name, args, signal);
-        const result: z.output<typeof McpCallResult> = { content: text, is_error: failed };
-        return c.json(result);
-      } catch (error) {
-        if (!signal.aborted) throw error;
-        throw new M40Error(
-          "cancelled",
-          "The call was given up: the client has left, or the server ends.",
-        );
-      } finally {
-        running--;
-      }
-    },
+    }
+    const { name, arguments: args, confirmed } = parseBody(
+      McpCallRequest,
+      await readJson(c.req.raw, server.maxBodyBytes),
+    );
+    if (!tools.tools.some((tool) => tool.name === name)) {
+      throw new HttpError(
+        404,
+        "tool_not_found",
+        `There is no tool ${
+          JSON.stringify(name.slice(0, 100))
+        }. GET /m40/mcp/tools lists those that there are.`,
+        { param: "name" },
+      );
+    }
+    if (!tools.allowed(name) && confirmed !== true) {
+      throw new HttpError(
+        403,
+        "not_allowed",
+        `The tool ${name} is called only when the user has said yes to the call: ask, and send ` +
+          `"confirmed": true; or start the server with --mcp-allow ${name}.`,
+        { param: "confirmed" },
+      );
+    }
+    if (running >= MOST_CALLS) {
+      throw new HttpError(
+        429,
+        "too_many_calls",
+        `${MOST_CALLS} calls of tools are running, which is the most. Try again when one has ended.`,
+        { headers: { "Retry-After": "1" } },
+      );
+    }
+    const signal = requestSignal(c.req.raw, c.env);
+    running++;
+    try {
+      const { text, failed } = await tools.call(name, args, signal);
+      const result: z.output<typeof McpCallResult> = { content: text, is_error: failed };
+      return c.json(result);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      throw new M40Error(
+        "cancelled",
+        "The call was given up: the client has left, or the server ends.",
+      );
+    } finally {
+      running--;
+    }
   });
 }
 

@@ -2,7 +2,7 @@ import type { Context, Hono } from "hono";
 import { z } from "zod";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { busy, type Models } from "../models/mod.ts";
-import { route } from "../route.ts";
+import { get } from "../route.ts";
 
 /** The answer of `GET /health` and `GET /ready`. */
 export const Health = z.union([
@@ -55,16 +55,12 @@ export function healthRoutes(app: Hono<ServerEnv>, server: ServerContext): void 
       lost_replicas: lostReplicas(models) || undefined,
     };
   };
-  route(app, "/health", {
-    GET: (c) => {
-      const body = state(c);
-      return c.json(body, body.status === "failed" ? 503 : 200);
-    },
+  get(app, "/health", (c) => {
+    const body = state(c);
+    return c.json(body, body.status === "failed" ? 503 : 200);
   });
-  route(app, "/ready", {
-    GET: (c) => {
-      const body = state(c);
-      return c.json(body, body.status === "ok" ? 200 : 503);
-    },
+  get(app, "/ready", (c) => {
+    const body = state(c);
+    return c.json(body, body.status === "ok" ? 200 : 503);
   });
 }

@@ -13,7 +13,7 @@ import {
   type ReplicaState,
 } from "../../engine/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { route } from "../route.ts";
+import { get } from "../route.ts";
 
 const count = () => z.int().min(0);
 
@@ -189,12 +189,10 @@ export type SlotsObject = z.output<typeof SlotsObject>;
 
 /** `GET /slots`: what the models are doing, for a person to look at; `m40 ps` prints it. */
 export function slotsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/slots", {
-    GET: async (c) => {
-      const first = server.models.loaded().find(({ engine }) => engine !== undefined)?.engine;
-      const known = first && await devicesOf(first);
-      return c.json(slotsObject(server, c.env.drain?.active ?? false, known));
-    },
+  get(app, "/slots", async (c) => {
+    const first = server.models.loaded().find(({ engine }) => engine !== undefined)?.engine;
+    const known = first && await devicesOf(first);
+    return c.json(slotsObject(server, c.env.drain?.active ?? false, known));
   });
 }
 

@@ -6,7 +6,7 @@ import { ModelRequest } from "../answer/mod.ts";
 import { arrayOf, notShown, oneOf, parseBody, string, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { unsupported } from "../errors.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 import {
   commonFields,
   endFields,
@@ -91,17 +91,15 @@ const said: Said = (content, thinking, calls = []) => ({
 
 /** `POST /api/chat`: a conversation. */
 export function chatRoute(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/api/chat", {
-    POST: async (c) => {
-      const arrived = performance.now();
-      const body = parseBody(OllamaChatRequest, await readAnyType(c, server));
-      const chat = chatRequest(body);
-      const model = await ownName(server.models, body.model);
-      if (chat.messages.length === 0) return await loadOrUnload(c, server, model, body, said);
-      const asked = { ...body, model, stream: body.stream ?? true };
-      const request = new ModelRequest(c, server, asked);
-      return await request.respond(chatAnswer(request, body, chat, arrived));
-    },
+  post(app, "/api/chat", async (c) => {
+    const arrived = performance.now();
+    const body = parseBody(OllamaChatRequest, await readAnyType(c, server));
+    const chat = chatRequest(body);
+    const model = await ownName(server.models, body.model);
+    if (chat.messages.length === 0) return await loadOrUnload(c, server, model, body, said);
+    const asked = { ...body, model, stream: body.stream ?? true };
+    const request = new ModelRequest(c, server, asked);
+    return await request.respond(chatAnswer(request, body, chat, arrived));
   });
 }
 

@@ -8,7 +8,7 @@ import { eitherName } from "../models/mod.ts";
 import { boolean, object, parseBody, string, wants, wrongField } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { type HttpError, unsupported } from "../errors.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 import type { Headers } from "./details.ts";
 import { namedModel, refused, refuseUnsupported, requireName } from "./fields.ts";
 import { storeToChange, withoutFolder } from "./store_access.ts";
@@ -56,27 +56,25 @@ export function createRoute(app: Hono<ServerEnv>, server: ServerContext, headers
     before = done.catch(() => {});
     return done;
   };
-  route(app, "/api/create", {
-    POST: async (c) => {
-      const catalogue = storeToChange(c, server);
-      const body = parseBody(CreateRequest, await readAnyType(c, server));
-      refuseUnsupported(body, REFUSED);
-      const { name } = parseNewModelName(requireName(body));
-      if (!body.from) throw wrongField("from", "the name of a model", body.from);
-      const from = await eitherName(body.from, (name) => catalogue.findInStore(name));
-      // A name of the server's own would hide the model.
-      await catalogue.findInStore(name).catch(passNotFound);
-      const creation = parseCreation(body.system || undefined, parametersOf(body));
-      await checkTemplate(body, from, headers);
-      const work = () => inTurn(() => create(server, name, from, creation));
-      if (body.stream === false) {
-        await work();
-        return c.json({ status: "success" } satisfies CreateStatus);
-      }
-      const pace = { commentMs: server.commentMs, halfClosed: c.env.halfClosed };
-      // What was started is finished, even without a reader: a copy is there whole or not at all.
-      return eventStream(progressOf(work), () => {}, pace, c.get("dialect"));
-    },
+  post(app, "/api/create", async (c) => {
+    const catalogue = storeToChange(c, server);
+    const body = parseBody(CreateRequest, await readAnyType(c, server));
+    refuseUnsupported(body, REFUSED);
+    const { name } = parseNewModelName(requireName(body));
+    if (!body.from) throw wrongField("from", "the name of a model", body.from);
+    const from = await eitherName(body.from, (name) => catalogue.findInStore(name));
+    // A name of the server's own would hide the model.
+    await catalogue.findInStore(name).catch(passNotFound);
+    const creation = parseCreation(body.system || undefined, parametersOf(body));
+    await checkTemplate(body, from, headers);
+    const work = () => inTurn(() => create(server, name, from, creation));
+    if (body.stream === false) {
+      await work();
+      return c.json({ status: "success" } satisfies CreateStatus);
+    }
+    const pace = { commentMs: server.commentMs, halfClosed: c.env.halfClosed };
+    // What was started is finished, even without a reader: a copy is there whole or not at all.
+    return eventStream(progressOf(work), () => {}, pace, c.get("dialect"));
   });
 }
 

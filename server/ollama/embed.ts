@@ -15,7 +15,7 @@ import {
 } from "../answer/mod.ts";
 import { boolean, parseBody, read, string, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 import { nanoseconds } from "./fields.ts";
 import { ownName } from "./names.ts";
 import { Options } from "./options.ts";
@@ -75,46 +75,42 @@ export const OllamaEmbedding = z.strictObject({
 
 /** `POST /api/embed` and the older `POST /api/embeddings`: vectors by which texts alike are found. */
 export function embedRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/api/embed", {
-    POST: async (c) => {
-      const arrived = performance.now();
-      const body = parseBody(OllamaEmbedRequest, await readAnyType(c, server));
-      const { input = [], truncate, dimensions, keep_alive } = body;
-      const name = await ownName(server.models, body.model);
-      let served: number;
-      let embedded: Embeddings = { vectors: [], tokens: 0 };
-      if (input.length === 0) {
-        await loadModel(c, server, name, keep_alive ?? undefined);
-        served = performance.now();
-      } else {
-        const request = new ModelRequest(c, server, { model: name, keep_alive });
-        using model = await request.lease();
-        served = performance.now();
-        const how = { truncate: truncate ?? true, dimensions: dimensions ?? undefined };
-        embedded = await embed(request, model, input, how);
-      }
-      return longAnswer(objectAsJson({
-        model: body.model ?? name,
-        embeddings: vectorsAsJson(embedded.vectors, (vector) => Array.from(vector)),
-        total_duration: Math.round((performance.now() - arrived) * 1e6),
-        load_duration: Math.round((served - arrived) * 1e6),
-        prompt_eval_count: embedded.tokens,
-      }));
-    },
-  });
-  route(app, "/api/embeddings", {
-    POST: async (c) => {
-      const body = parseBody(OllamaEmbeddingRequest, await readAnyType(c, server));
-      const { prompt, keep_alive } = body;
-      const name = await ownName(server.models, body.model);
-      if (!prompt) {
-        await loadModel(c, server, name, keep_alive ?? undefined);
-        return c.json({ embedding: [] } satisfies z.output<typeof OllamaEmbedding>);
-      }
+  post(app, "/api/embed", async (c) => {
+    const arrived = performance.now();
+    const body = parseBody(OllamaEmbedRequest, await readAnyType(c, server));
+    const { input = [], truncate, dimensions, keep_alive } = body;
+    const name = await ownName(server.models, body.model);
+    let served: number;
+    let embedded: Embeddings = { vectors: [], tokens: 0 };
+    if (input.length === 0) {
+      await loadModel(c, server, name, keep_alive ?? undefined);
+      served = performance.now();
+    } else {
       const request = new ModelRequest(c, server, { model: name, keep_alive });
       using model = await request.lease();
-      const { vectors: [vector] } = await embed(request, model, [prompt], { truncate: true });
-      return c.json({ embedding: Array.from(vector) } satisfies z.output<typeof OllamaEmbedding>);
-    },
+      served = performance.now();
+      const how = { truncate: truncate ?? true, dimensions: dimensions ?? undefined };
+      embedded = await embed(request, model, input, how);
+    }
+    return longAnswer(objectAsJson({
+      model: body.model ?? name,
+      embeddings: vectorsAsJson(embedded.vectors, (vector) => Array.from(vector)),
+      total_duration: Math.round((performance.now() - arrived) * 1e6),
+      load_duration: Math.round((served - arrived) * 1e6),
+      prompt_eval_count: embedded.tokens,
+    }));
+  });
+  post(app, "/api/embeddings", async (c) => {
+    const body = parseBody(OllamaEmbeddingRequest, await readAnyType(c, server));
+    const { prompt, keep_alive } = body;
+    const name = await ownName(server.models, body.model);
+    if (!prompt) {
+      await loadModel(c, server, name, keep_alive ?? undefined);
+      return c.json({ embedding: [] } satisfies z.output<typeof OllamaEmbedding>);
+    }
+    const request = new ModelRequest(c, server, { model: name, keep_alive });
+    using model = await request.lease();
+    const { vectors: [vector] } = await embed(request, model, [prompt], { truncate: true });
+    return c.json({ embedding: Array.from(vector) } satisfies z.output<typeof OllamaEmbedding>);
   });
 }

@@ -15,7 +15,7 @@ import {
 } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { unsupported } from "../errors.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 import {
   commonFields,
   endFields,
@@ -73,17 +73,15 @@ const said: Said = (response, thinking) => thinking === "" ? { response } : { re
 
 /** `POST /api/generate`: a prompt by itself. */
 export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/api/generate", {
-    POST: async (c) => {
-      const arrived = performance.now();
-      const body = parseBody(OllamaGenerateRequest, await readAnyType(c, server));
-      refuse(body);
-      const model = await ownName(server.models, body.model);
-      if (!body.prompt && !body.suffix) return await loadOrUnload(c, server, model, body, said);
-      const asked = { ...body, model, stream: body.stream ?? true };
-      const request = new ModelRequest(c, server, asked);
-      return await request.respond(generateAnswer(request, body, arrived));
-    },
+  post(app, "/api/generate", async (c) => {
+    const arrived = performance.now();
+    const body = parseBody(OllamaGenerateRequest, await readAnyType(c, server));
+    refuse(body);
+    const model = await ownName(server.models, body.model);
+    if (!body.prompt && !body.suffix) return await loadOrUnload(c, server, model, body, said);
+    const asked = { ...body, model, stream: body.stream ?? true };
+    const request = new ModelRequest(c, server, asked);
+    return await request.respond(generateAnswer(request, body, arrived));
   });
 }
 

@@ -9,7 +9,7 @@ import type { Models } from "../models/mod.ts";
 import { boolean, parseBody, wants } from "../request/mod.ts";
 import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
 import { invalid, unsupported } from "../errors.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 import { NDJSON_TYPE } from "./dialect.ts";
 import { namedModel, requireName } from "./fields.ts";
 import { storeToChange, withoutFolder } from "./store_access.ts";
@@ -37,28 +37,26 @@ const SUCCESS: PullStatus = { status: "success" };
 
 /** `POST /api/pull`: as `m40 pull`, from Hugging Face and Ollama's library. */
 export function pullRoute(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/api/pull", {
-    POST: async (c) => {
-      const json = await readAnyType(c, server);
-      if (!server.storeChanges && await isServed(server.models, json)) return alreadyThere(json);
-      storeToChange(c, server);
-      const body = parseBody(PullRequest, json);
-      if (body.insecure) {
-        throw unsupported(
-          "insecure",
-          "insecure is not supported: sources are asked by HTTPS. Leave it out.",
-        );
-      }
-      const source = sourceOf(requireName(body));
-      const left = new AbortController();
-      const signal = AbortSignal.any([requestSignal(c.req.raw, c.env), left.signal]);
-      if (body.stream === false) {
-        await pullQuietly(source, { signal });
-        return c.json(SUCCESS);
-      }
-      const pace = { commentMs: server.commentMs, halfClosed: c.env.halfClosed };
-      return eventStream(progressOf(source, signal), () => left.abort(), pace, c.get("dialect"));
-    },
+  post(app, "/api/pull", async (c) => {
+    const json = await readAnyType(c, server);
+    if (!server.storeChanges && await isServed(server.models, json)) return alreadyThere(json);
+    storeToChange(c, server);
+    const body = parseBody(PullRequest, json);
+    if (body.insecure) {
+      throw unsupported(
+        "insecure",
+        "insecure is not supported: sources are asked by HTTPS. Leave it out.",
+      );
+    }
+    const source = sourceOf(requireName(body));
+    const left = new AbortController();
+    const signal = AbortSignal.any([requestSignal(c.req.raw, c.env), left.signal]);
+    if (body.stream === false) {
+      await pullQuietly(source, { signal });
+      return c.json(SUCCESS);
+    }
+    const pace = { commentMs: server.commentMs, halfClosed: c.env.halfClosed };
+    return eventStream(progressOf(source, signal), () => left.abort(), pace, c.get("dialect"));
   });
 }
 

@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import { route } from "../route.ts";
+import { get } from "../route.ts";
 import { chatRoute } from "./chat.ts";
 import { createRoute } from "./create.ts";
 import { Headers } from "./details.ts";
@@ -40,8 +40,8 @@ export function ollamaRoutes(app: Hono<ServerEnv>, server: ServerContext): void 
   storeChangesRoutes(app, server);
   createRoute(app, server, headers);
   pullRoute(app, server);
-  route(app, "/api/version", { GET: (c) => c.json({ version: OLLAMA_VERSION }) });
-  route(app, "/", { GET: (c) => c.text(GREETING) });
+  get(app, "/api/version", (c) => c.json({ version: OLLAMA_VERSION }));
+  get(app, "/", (c) => c.text(GREETING));
   for (const [path, why] of Object.entries(REFUSED)) {
     app.all(path, () => {
       throw new HttpError(400, "unsupported", `${path} is not supported. ${why}`);

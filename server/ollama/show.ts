@@ -6,7 +6,7 @@ import type { Models } from "../models/mod.ts";
 import { ignored, parseBody, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 import { Details, type Headers, modifiedAt, placedModels } from "./details.ts";
 import { namedModel, requireName } from "./fields.ts";
 import { ownName } from "./names.ts";
@@ -39,42 +39,40 @@ type Shown = z.output<typeof Shown>;
 /** `POST /api/show`: what a model is. */
 export function showRoute(app: Hono<ServerEnv>, server: ServerContext, headers: Headers): void {
   const { models } = server;
-  route(app, "/api/show", {
-    POST: async (c) => {
-      const body = parseBody(ShowRequest, await readAnyType(c, server));
-      const name = await ownName(models, requireName(body));
-      const model = (await placedModels(models)).find((one) => one.name === name) ?? { name };
-      const facts = await headers.of(model);
-      if (facts === undefined) {
-        throw new HttpError(
-          400,
-          "invalid_model",
-          `The file of the model "${name}" cannot be read.`,
-        );
-      }
-      const { record } = await models.catalogue?.find(name) ?? {};
-      // A model whose template knows no tools gets a description of them in words.
-      const chats = facts.template !== undefined || isChat(models.loaded(), name);
-      const { details, info, template = "", license, embeds, fillsIn, thinks } = facts;
-      return c.json(
-        {
-          license,
-          ...modelfileOf(name, record),
-          template,
-          system: record?.system,
-          details,
-          model_info: info,
-          capabilities: [
-            "completion",
-            ...embeds ? ["embedding" as const] : [],
-            ...fillsIn ? ["insert" as const] : [],
-            ...thinks ? ["thinking" as const] : [],
-            ...chats ? ["tools" as const] : [],
-          ],
-          modified_at: await modifiedAt(model, server.created),
-        } satisfies Shown,
+  post(app, "/api/show", async (c) => {
+    const body = parseBody(ShowRequest, await readAnyType(c, server));
+    const name = await ownName(models, requireName(body));
+    const model = (await placedModels(models)).find((one) => one.name === name) ?? { name };
+    const facts = await headers.of(model);
+    if (facts === undefined) {
+      throw new HttpError(
+        400,
+        "invalid_model",
+        `The file of the model "${name}" cannot be read.`,
       );
-    },
+    }
+    const { record } = await models.catalogue?.find(name) ?? {};
+    // A model whose template knows no tools gets a description of them in words.
+    const chats = facts.template !== undefined || isChat(models.loaded(), name);
+    const { details, info, template = "", license, embeds, fillsIn, thinks } = facts;
+    return c.json(
+      {
+        license,
+        ...modelfileOf(name, record),
+        template,
+        system: record?.system,
+        details,
+        model_info: info,
+        capabilities: [
+          "completion",
+          ...embeds ? ["embedding" as const] : [],
+          ...fillsIn ? ["insert" as const] : [],
+          ...thinks ? ["thinking" as const] : [],
+          ...chats ? ["tools" as const] : [],
+        ],
+        modified_at: await modifiedAt(model, server.created),
+      } satisfies Shown,
+    );
   });
 }
 

@@ -7,7 +7,7 @@ import { eitherName } from "../models/mod.ts";
 import { parseBody, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { invalid } from "../errors.ts";
-import { route } from "../route.ts";
+import { post, route } from "../route.ts";
 import { namedModel, requireName } from "./fields.ts";
 import { storeToChange, withoutFolder } from "./store_access.ts";
 
@@ -25,14 +25,12 @@ export const DeleteRequest = z.object(namedModel, wants("a JSON object"))
 
 /** `POST /api/copy` and `DELETE /api/delete`: as `m40 cp` and `m40 rm`. */
 export function storeChangesRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/api/copy", {
-    POST: async (c) => {
-      const catalogue = storeToChange(c, server);
-      const body = parseBody(CopyRequest, await readAnyType(c, server));
-      const { name } = await eitherName(body.source, (name) => catalogue.findInStore(name));
-      await copyModel(name, body.destination).catch(rethrow);
-      return c.body(null, 200);
-    },
+  post(app, "/api/copy", async (c) => {
+    const catalogue = storeToChange(c, server);
+    const body = parseBody(CopyRequest, await readAnyType(c, server));
+    const { name } = await eitherName(body.source, (name) => catalogue.findInStore(name));
+    await copyModel(name, body.destination).catch(rethrow);
+    return c.body(null, 200);
   });
   route(app, "/api/delete", {
     DELETE: async (c) => {

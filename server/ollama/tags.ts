@@ -4,7 +4,7 @@ import { z } from "zod";
 import { isModelName, modelsDirectory, readRecord } from "../../engine/store/mod.ts";
 import { withAliases } from "../models/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { route } from "../route.ts";
+import { get } from "../route.ts";
 import { Details, type Headers, modifiedAt, type PlacedModel, placedModels } from "./details.ts";
 import { taggedName } from "./names.ts";
 
@@ -43,44 +43,40 @@ const NEVER = "9999-12-31T23:59:59.000Z";
 
 /** `GET /api/tags` and `GET /api/ps`: the models that there are, and those in memory. */
 export function tagsRoutes(app: Hono<ServerEnv>, server: ServerContext, headers: Headers): void {
-  route(app, "/api/tags", {
-    GET: async (c) => {
-      const models: z.output<typeof Tag>[] = [];
-      for (const model of withAliases(server.models, await placedModels(server.models))) {
-        models.push({
-          name: taggedName(model.shown),
-          model: taggedName(model.shown),
-          modified_at: await modifiedAt(model, server.created),
-          size: model.fileBytes ?? 0,
-          digest: await digestOf(model),
-          details: await headers.detailsOf(model),
-        });
-      }
-      return c.json({ models } satisfies z.output<typeof Tags>);
-    },
+  get(app, "/api/tags", async (c) => {
+    const models: z.output<typeof Tag>[] = [];
+    for (const model of withAliases(server.models, await placedModels(server.models))) {
+      models.push({
+        name: taggedName(model.shown),
+        model: taggedName(model.shown),
+        modified_at: await modifiedAt(model, server.created),
+        size: model.fileBytes ?? 0,
+        digest: await digestOf(model),
+        details: await headers.detailsOf(model),
+      });
+    }
+    return c.json({ models } satisfies z.output<typeof Tags>);
   });
-  route(app, "/api/ps", {
-    GET: async (c) => {
-      const models: z.output<typeof Running>[] = [];
-      for (const { name, engine, state, expiresMs } of server.models.loaded()) {
-        if (engine === undefined || state !== "ready") continue;
-        const { plan, device, model, contextTokens } = engine;
-        const expires_at = expiresMs === undefined
-          ? NEVER
-          : new Date(Date.now() + expiresMs).toISOString();
-        models.push({
-          name: taggedName(name),
-          model: taggedName(name),
-          size: plan.totalBytes,
-          digest: await digestOf({ name, path: model.path }),
-          details: await headers.detailsOf({ name, path: model.path }),
-          expires_at,
-          size_vram: device.backend === "cpu" ? 0 : plan.totalBytes,
-          context_length: contextTokens,
-        });
-      }
-      return c.json({ models } satisfies z.output<typeof RunningModels>);
-    },
+  get(app, "/api/ps", async (c) => {
+    const models: z.output<typeof Running>[] = [];
+    for (const { name, engine, state, expiresMs } of server.models.loaded()) {
+      if (engine === undefined || state !== "ready") continue;
+      const { plan, device, model, contextTokens } = engine;
+      const expires_at = expiresMs === undefined
+        ? NEVER
+        : new Date(Date.now() + expiresMs).toISOString();
+      models.push({
+        name: taggedName(name),
+        model: taggedName(name),
+        size: plan.totalBytes,
+        digest: await digestOf({ name, path: model.path }),
+        details: await headers.detailsOf({ name, path: model.path }),
+        expires_at,
+        size_vram: device.backend === "cpu" ? 0 : plan.totalBytes,
+        context_length: contextTokens,
+      });
+    }
+    return c.json({ models } satisfies z.output<typeof RunningModels>);
   });
 }
 

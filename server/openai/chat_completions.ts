@@ -5,7 +5,7 @@ import { ModelRequest } from "../answer/mod.ts";
 import { describe, engineRequest, parseBody, readJson } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { invalid, unsupported } from "../errors.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 import { ChatAnswer } from "./chat_answer.ts";
 import { chatRequest } from "./chat_messages.ts";
 import { ChatCompletionRequest } from "./chat_schemas.ts";
@@ -15,16 +15,16 @@ import { refuseOthersFields, thinkingOf } from "./others_fields.ts";
 
 /** `POST /v1/chat/completions`. */
 export function chatCompletionsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/v1/chat/completions", {
-    POST: async (c) => {
-      const json = await readJson(c.req.raw, server.maxBodyBytes);
-      return await answerChat(c, server, json, false);
-    },
+  post(app, "/v1/chat/completions", async (c) => {
+    const json = await readJson(c.req.raw, server.maxBodyBytes);
+    return await answerChat(c, server, json, false);
   });
   // As llama.cpp's server has it, for clients whose base URL has no /v1.
-  route(app, "/chat/completions", {
-    POST: async (c) => await answerChat(c, server, await readAnyType(c, server), true),
-  });
+  post(
+    app,
+    "/chat/completions",
+    async (c) => await answerChat(c, server, await readAnyType(c, server), true),
+  );
 }
 
 /**

@@ -12,7 +12,7 @@ import {
 } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { invalid, unsupported } from "../errors.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 import { CompletionAnswer } from "./completion_answer.ts";
 import {
   CompletionRequest,
@@ -25,10 +25,11 @@ import { refuseOthersFields } from "./others_fields.ts";
 
 /** `POST /v1/completions`: OpenAI's legacy completions, with m40's own fields next to theirs. */
 export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/v1/completions", {
-    POST: async (c) =>
-      await answerCompletion(c, server, await readJson(c.req.raw, server.maxBodyBytes)),
-  });
+  post(
+    app,
+    "/v1/completions",
+    async (c) => await answerCompletion(c, server, await readJson(c.req.raw, server.maxBodyBytes)),
+  );
 }
 
 /** Answers the JSON of a body. */

@@ -13,7 +13,7 @@ import {
 } from "../answer/mod.ts";
 import { ignored, parseBody, prompts, readJson, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { route } from "../route.ts";
+import { post } from "../route.ts";
 
 const FORMATS = ["float", "base64"] as const;
 
@@ -48,10 +48,11 @@ export const EmbeddingList = z.strictObject({
 
 /** `POST /v1/embeddings`: vectors by which texts alike are found, as OpenAI has them. */
 export function embeddingsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
-  route(app, "/v1/embeddings", {
-    POST: async (c) =>
-      await answerEmbeddings(c, server, await readJson(c.req.raw, server.maxBodyBytes)),
-  });
+  post(
+    app,
+    "/v1/embeddings",
+    async (c) => await answerEmbeddings(c, server, await readJson(c.req.raw, server.maxBodyBytes)),
+  );
 }
 
 /** Answers the JSON of a body. */

@@ -5,7 +5,7 @@ import { anthropicModel, pageOf, VERSION_HEADER } from "../anthropic/mod.ts";
 import { type ListedModel, type ListedName, withAliases } from "../models/mod.ts";
 import { parseBody, readJson, wants } from "../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { type Handler, route } from "../route.ts";
+import { get, type Handler, post } from "../route.ts";
 
 /** A model as `/v1/models` shows it: OpenAI's fields, and what else a client has to know. */
 export const ModelObject = z.strictObject({
@@ -56,33 +56,25 @@ export function modelsRoutes(app: Hono<ServerEnv>, server: ServerContext): void 
     }
     return c.json({ object: "list", data } satisfies ModelList);
   };
-  route(app, "/v1/models", { GET: list });
+  get(app, "/v1/models", list);
   // OpenAI's clients ask for it where their base URL has no /v1, as llama.cpp's server allows.
-  route(app, "/models", { GET: list });
-  route(app, "/v1/models/:id/load", {
-    POST: async (c) => {
-      const name = await models.nameOf(c.req.param("id"));
-      const body = parseBody(LoadRequest, await readOptional(c.req.raw, server.maxBodyBytes));
-      await loadModel(c, server, name, body.keep_alive ?? undefined);
-      return c.json(await describeNamed(server, name));
-    },
+  get(app, "/models", list);
+  post(app, "/v1/models/:id/load", async (c) => {
+    const name = await models.nameOf(c.req.param("id"));
+    const body = parseBody(LoadRequest, await readOptional(c.req.raw, server.maxBodyBytes));
+    await loadModel(c, server, name, body.keep_alive ?? undefined);
+    return c.json(await describeNamed(server, name));
   });
-  route(app, "/v1/models/:id/unload", {
-    POST: async (c) => {
-      const name = await models.nameOf(c.req.param("id"));
-      await models.unload(name);
-      return c.json(await describeNamed(server, name));
-    },
+  post(app, "/v1/models/:id/unload", async (c) => {
+    const name = await models.nameOf(c.req.param("id"));
+    await models.unload(name);
+    return c.json(await describeNamed(server, name));
   });
   // A model's name may hold slashes.
-  route(app, "/v1/models/:id{.+}", {
-    GET: async (c) => {
-      const asked = c.req.param("id");
-      const model = await describeNamed(server, await models.nameOf(asked), asked);
-      return c.json(
-        c.req.header(VERSION_HEADER) === undefined ? model : anthropicModel(model),
-      );
-    },
+  get(app, "/v1/models/:id{.+}", async (c) => {
+    const asked = c.req.param("id");
+    const model = await describeNamed(server, await models.nameOf(asked), asked);
+    return c.json(c.req.header(VERSION_HEADER) === undefined ? model : anthropicModel(model));
   });
 }
 
@@ -103,7 +95,7 @@ function describe(
   const { engine, expiresMs } = resident ?? {};
   return {
     id: shown,
-    ...(shown === name ? {} : { alias_of: name }),
+    alias_of: shown === name ? undefined : name,
     object: "model",
     created: server.created,
     owned_by: "m40",

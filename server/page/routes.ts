@@ -3,7 +3,7 @@ import { accepts } from "hono/accepts";
 import { eTag } from "@std/http/etag";
 import type { ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import { route } from "../route.ts";
+import { get } from "../route.ts";
 import type { PageFile } from "./files.ts";
 import { PAGE_HEADERS } from "./policy.ts";
 
@@ -16,9 +16,7 @@ const FOLDER = "/m40/page/";
  */
 export function pageRoutes(app: Hono<ServerEnv>): void {
   app.use("/", pageForBrowsers());
-  route(app, `${FOLDER}:id{.+}`, {
-    GET: async (c) => await send(c, c.req.param("id")!),
-  });
+  get(app, `${FOLDER}:id{.+}`, async (c) => await send(c, c.req.param("id")!));
 }
 
 /** Answers browsers at `/`; what others look for there follows. */

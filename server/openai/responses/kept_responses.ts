@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import type { ServerEnv } from "../../context.ts";
 import { HttpError, unsupported } from "../../errors.ts";
 import { wrongField } from "../../request/mod.ts";
-import { route } from "../../route.ts";
+import { get, route } from "../../route.ts";
 import type { Item } from "./item_schemas.ts";
 import type { DeletedResponse, InputItemList } from "./response_schemas.ts";
 import { notKept } from "./responses.ts";
@@ -30,11 +30,9 @@ export function keptResponsesRoutes(app: Hono<ServerEnv>, store: ResponseStore):
       return c.json({ id, object: "response", deleted: true } satisfies DeletedResponse);
     },
   });
-  route(app, "/v1/responses/:id/input_items", {
-    GET: (c) => {
-      const { input, previous } = find(store, c.req.param("id")!);
-      return c.json(listOf([...conversationOf(previous), ...input], c.req.query()));
-    },
+  get(app, "/v1/responses/:id/input_items", (c) => {
+    const { input, previous } = find(store, c.req.param("id")!);
+    return c.json(listOf([...conversationOf(previous), ...input], c.req.query()));
   });
 }
 

@@ -12,7 +12,7 @@ import {
 } from "../../request/mod.ts";
 import type { ServerContext, ServerEnv } from "../../context.ts";
 import { HttpError, invalid } from "../../errors.ts";
-import { route } from "../../route.ts";
+import { post } from "../../route.ts";
 import { messagesOf } from "./conversation.ts";
 import { readInput } from "./input_items.ts";
 import type { Item } from "./item_schemas.ts";
@@ -48,34 +48,30 @@ export function responsesRoutes(
   server: ServerContext,
   store: ResponseStore,
 ): void {
-  route(app, "/v1/responses", {
-    POST: async (c) => {
-      const body = parseBody(ResponsesRequest, await readJson(c.req.raw, server.maxBodyBytes));
-      refuseUnsupported(body);
-      const asked = readConversation(body, store);
-      const { leftOut } = asked.toolUse;
-      const constraint = onlyConstraint(body);
-      const request = new ModelRequest(c, server, body);
-      const response = await request.respond(
-        responseAnswer(request, body, asked, constraint, store),
-      );
-      if (leftOut.size > 0) {
-        response.headers.set(LEFT_OUT_HEADER, [...leftOut].slice(0, MOST_TOLD).join(", "));
-      }
-      return response;
-    },
+  post(app, "/v1/responses", async (c) => {
+    const body = parseBody(ResponsesRequest, await readJson(c.req.raw, server.maxBodyBytes));
+    refuseUnsupported(body);
+    const asked = readConversation(body, store);
+    const { leftOut } = asked.toolUse;
+    const constraint = onlyConstraint(body);
+    const request = new ModelRequest(c, server, body);
+    const response = await request.respond(
+      responseAnswer(request, body, asked, constraint, store),
+    );
+    if (leftOut.size > 0) {
+      response.headers.set(LEFT_OUT_HEADER, [...leftOut].slice(0, MOST_TOLD).join(", "));
+    }
+    return response;
   });
-  route(app, "/v1/responses/input_tokens", {
-    POST: async (c) => {
-      const body = parseBody(InputTokensRequest, await readJson(c.req.raw, server.maxBodyBytes));
-      refuseUnsupported(body);
-      const asked = readConversation(body, store);
-      const request = new ModelRequest(c, server, body);
-      using model = await request.lease();
-      const { prompt } = await conversationOfBody(request, model, body, asked.chat);
-      const input_tokens = prompt.length;
-      return c.json({ object: "response.input_tokens", input_tokens } satisfies InputTokens);
-    },
+  post(app, "/v1/responses/input_tokens", async (c) => {
+    const body = parseBody(InputTokensRequest, await readJson(c.req.raw, server.maxBodyBytes));
+    refuseUnsupported(body);
+    const asked = readConversation(body, store);
+    const request = new ModelRequest(c, server, body);
+    using model = await request.lease();
+    const { prompt } = await conversationOfBody(request, model, body, asked.chat);
+    const input_tokens = prompt.length;
+    return c.json({ object: "response.input_tokens", input_tokens } satisfies InputTokens);
   });
 }
 
