@@ -20,6 +20,8 @@ const MEANT: readonly (readonly [from: string, to: string])[] = [
   ["build_kernels.ts", "tools/build"],
   ["bench/download.ts", "tests/fixtures/fault_server.ts"],
   ["bench/repeated_file.ts", "tests/fixtures/fault_server.ts"],
+  ["bench/", "tests/fixtures/fixed_model.ts"],
+  ["tools/request_path.ts", "tests/fixtures/fixed_model.ts"],
 ];
 
 /** The room of a file, by its place in {@link HOUSE}: the longest name that the file lies in; -1 for none. */
