@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { benchmarkPower, powerAsJson, powerAsText } from "./bench_power.ts";
 export { fp32Limit, profileAsJson, profileAsText } from "./bench_profile.ts";
 export { flameGraph } from "./flame_graph.ts";

@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { giveAnswer } from "./answer.ts";
 export { answerWithTools } from "./answer_with_tools.ts";
 export { Conversation } from "./conversation.ts";

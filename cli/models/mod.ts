@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { PULL_OPTION, storedOrPulled } from "./missing_model.ts";
 export {
   ALONE,
@@ -17,7 +12,6 @@ export {
   OVERRIDE_OPTIONS,
   sayFallback,
   sayObserverError,
-  sayWarning,
   TOKENIZER_OPTIONS,
 } from "./model_options.ts";
 export { pullShown } from "./pull_shown.ts";

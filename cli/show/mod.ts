@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { describe, type ModelSummary, summarize } from "./model_summary.ts";
 export { lookAt, type Looked, type LookedAt } from "./overview.ts";
 export {

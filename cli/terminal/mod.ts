@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export {
   formatBytes,
   formatCount,
@@ -14,5 +9,15 @@ export { readStdin } from "./input.ts";
 export { Progress } from "./progress.ts";
 export { askLine, askNow } from "./prompt.ts";
 export { EndSignals, HeldInterrupt } from "./signals.ts";
-export { note, printable, style, visible, write, writeError } from "./terminal.ts";
+export {
+  headedTable,
+  note,
+  printable,
+  style,
+  visible,
+  warn,
+  write,
+  writeError,
+  writeJson,
+} from "./terminal.ts";
 export { TransferProgress } from "./transfer_progress.ts";

@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { type Arena, type Cache, type Context, type Executor, EXECUTORS } from "./context.ts";
 export { copySpeed, createCopiedCache } from "./copy_speed.ts";
 export type { BufferDesc, CacheDesc, Limits, TensorDesc } from "./descriptions.ts";

@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { embedAll, type EmbeddingOptions, type Embeddings } from "./embedding.ts";
 export { Evaluations, type PositionLogits } from "./evaluation.ts";
 export {

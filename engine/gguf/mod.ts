@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { auditMetadata, type AuditOptions, unknownKeysWarning } from "./audit/mod.ts";
 export { joinAdvice, piecesOf, wholeOf } from "./cut_pieces.ts";
 export {

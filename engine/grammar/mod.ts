@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { buildNetworks, type BuiltNetworks, type Constraint, grammarOf } from "./constraint.ts";
 export { Constraints } from "./constraints.ts";
 export type { ContentTrack } from "./content_track.ts";

@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { isJsonObject, JsonNumber, numberOf } from "./json_number.ts";
 export { define, mapMembers, orderedObject } from "./ordered_object.ts";
 export {

@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { EngineCard } from "./engine_card.ts";
 export { createHostCache } from "./host_cache.ts";
 export {

@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { Catalogue } from "./catalogue.ts";
 export { ABANDON_MS, closeWithin } from "./close_within.ts";
 export { Failures, ModelFailing } from "./failures.ts";

@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { type Estimate, Estimator } from "./estimate.ts";
 export { type Fit, fitContext, FitDevice } from "./fit.ts";
 export { hostCacheBytesOf } from "./host_cache_size.ts";

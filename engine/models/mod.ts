@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { architectureNames, architectureOf } from "./architecture.ts";
 export { type Model, type ModelShape, wantedContext } from "./model.ts";
 export { MEAN_POOLING, Pool, type Pooling, poolingOf, poolingType } from "./pooling.ts";

@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export type { ChosenExchange } from "./exchange_choice.ts";
 export { ExchangeMemory } from "./exchange_memory.ts";
 export { closeCards, openCards, type OpenedCard } from "./opened_card.ts";

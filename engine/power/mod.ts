@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export type { PaceLimits } from "./pace.ts";
 export { createPacer, Pacer } from "./pacer.ts";
 export { PowerLimiter } from "./power_limiter.ts";

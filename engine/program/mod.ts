@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { ProgramBuilder } from "./builder.ts";
 export { layerCutsOf } from "./cuts.ts";
 export { cacheLayerOf, stateOf } from "./kept.ts";

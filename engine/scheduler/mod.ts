@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { DiskKvBlocks, type DiskKvBlocksStatus } from "./disk/disk_kv_blocks.ts";
 export { HostKvBlocks } from "./kv_blocks/host_kv_blocks.ts";
 export { OwnKvBlocks, OwnSlot } from "./kv_blocks/own_kv_blocks.ts";

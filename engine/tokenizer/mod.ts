@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { assertKnownTokenizer, loadTokenizer } from "./load.ts";
 export { readTokenizer } from "./read_tokenizer.ts";
 export { describeSuppressed } from "./suppressed_tokens.ts";

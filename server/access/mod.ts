@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { type AgentCheck, agentLine, serveAgentCheck } from "./agent_check.ts";
 export { AllowedHosts, isLoopback } from "./allowed_hosts.ts";
 export { requireKey, withoutSpaces } from "./auth.ts";

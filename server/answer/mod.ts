@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { type Answer, chatFormat, loadModel, modelFields, ModelRequest } from "./answer.ts";
 export { begun, settled } from "./begun.ts";
 export { dimensionsField, embed, MAX_TEXTS } from "./embeddings.ts";

@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { MESSAGE_EVENTS, MessageObject, TokenCount } from "./answer_schemas.ts";
 export { HOSTED_BLOCK } from "./blocks.ts";
 export { chatRequest } from "./conversation.ts";

@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { acceptConnections } from "./accept.ts";
 export { type Pieces, piecesOf, streamOf } from "./exchange.ts";
 export { writeRepeatedly } from "./half_close.ts";

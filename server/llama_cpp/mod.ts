@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { applyTemplateRoute } from "./apply_template.ts";
 export { llamaCompletionRoutes } from "./completion.ts";
 export { llamaEmbeddingRoutes } from "./embedding.ts";

@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { type ListedName, withAliases } from "./aliases.ts";
 export { busy } from "./busy.ts";
 export { eitherName, LATEST } from "./either_name.ts";

@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { Health, healthRoutes } from "./health.ts";
 export {
   type CardObject,

@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { chatRequest, OllamaChatRequest } from "./chat.ts";
 export { NDJSON_TYPE, OLLAMA, OLLAMA_PATHS } from "./dialect.ts";
 export { ownName } from "./names.ts";

@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { chatCompletionsRoute } from "./chat_completions.ts";
 export { chatLogprobs } from "./chat_logprobs.ts";
 export { chatRequest } from "./chat_messages.ts";

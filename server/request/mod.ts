@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { readJson } from "./body.ts";
 export { type ConstraintFields, constraintFields, constraintOf } from "./constraint_fields.ts";
 export { contentAsText } from "./content_as_text.ts";

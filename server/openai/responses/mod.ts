@@ -1,8 +1,3 @@
-/**
- * The door of this room: what the rest of the house may use of it.
- *
- * @module
- */
 export { RESPONSES, RESPONSES_PATHS } from "./dialect.ts";
 export { keptResponsesRoutes } from "./kept_responses.ts";
 export { RESPONSES_OPERATIONS } from "./operations.ts";
