@@ -1,6 +1,5 @@
 import type { DiskCacheOptions } from "../../engine/mod.ts";
-import { printable, style } from "../terminal/mod.ts";
-import { standardError } from "../../server/output/mod.ts";
+import { warn } from "../terminal/mod.ts";
 import { option, type OptionValues } from "./command.ts";
 import { FOLDERS, integer, text } from "./values.ts";
 
@@ -21,9 +20,5 @@ export function diskCacheOf(
 ): DiskCacheOptions | undefined {
   const folder = options["disk-cache"];
   if (folder === undefined) return undefined;
-  return { folder, bytes: options["disk-cache-size"] * 2 ** 30, onProblem: sayProblem };
-}
-
-function sayProblem(problem: string): void {
-  standardError.say(`${style(Deno.stderr, "yellow", "warning:")} ${printable(problem)}\n`);
+  return { folder, bytes: options["disk-cache-size"] * 2 ** 30, onProblem: warn };
 }

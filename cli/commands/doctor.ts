@@ -1,6 +1,6 @@
 import { card, type Command, command, flag, integer, option, text } from "../arguments/mod.ts";
 import { asJson, asText, CODES, STATUS, worst } from "../doctor/mod.ts";
-import { style, write, writeError } from "../terminal/mod.ts";
+import { style, write, writeError, writeJson } from "../terminal/mod.ts";
 
 /** `m40 doctor`. */
 export const doctor: Command = command({
@@ -49,7 +49,7 @@ export const doctor: Command = command({
       privateFacts(),
     );
     if (watched) await writeError("\r\x1b[K");
-    await write(options.json ? JSON.stringify(asJson(findings), null, 2) + "\n" : asText(findings));
+    await (options.json ? writeJson(asJson(findings)) : write(asText(findings)));
     return CODES[STATUS[worst(findings)]];
   },
 });

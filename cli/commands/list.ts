@@ -1,6 +1,13 @@
 import { type Command, command, flag } from "../arguments/mod.ts";
 import { describe, lookAt, type Looked, type LookedAt } from "../show/mod.ts";
-import { formatBytes, formatTable, printable, style, write, writeError } from "../terminal/mod.ts";
+import {
+  formatBytes,
+  headedTable,
+  printable,
+  write,
+  writeError,
+  writeJson,
+} from "../terminal/mod.ts";
 import {
   listModels,
   modelsDirectory,
@@ -29,8 +36,7 @@ export const list: Command = command({
     const looked = await lookAt(await listModels());
     if (options.json) {
       const models = looked.models.map((model) => asJson(model, looked));
-      await write(JSON.stringify(models, null, 2) + "\n");
-      return;
+      return await writeJson(models);
     }
     if (looked.models.length > 0) await write(asText(looked));
     await writeError(notes(looked));
@@ -54,10 +60,9 @@ function asText({ models }: Looked): string {
     describePath(model),
   ]);
   // Most lists have nothing to say there.
-  const columns = rows.some((row) => row[REASON] !== "") ? [HEADINGS, ...rows] : [HEADINGS, ...rows]
-    .map((row) => row.toSpliced(REASON, 1));
-  const [heading, ...lines] = formatTable(columns, [1, 3, 5]).split("\n");
-  return [style(Deno.stdout, "bold", heading), ...lines].join("\n");
+  const table = [HEADINGS, ...rows];
+  const isNeeded = rows.some((row) => row[REASON] !== "");
+  return headedTable(isNeeded ? table : table.map((row) => row.toSpliced(REASON, 1)), [1, 3, 5]);
 }
 
 /** The first clause of what keeps a model from running. */

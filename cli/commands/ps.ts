@@ -4,10 +4,10 @@ import { apiKeyOf, type Command, command, flag, integer, option, text } from "..
 import {
   formatBytes,
   formatRowShare,
-  formatTable,
+  headedTable,
   printable,
-  style,
   write,
+  writeJson,
 } from "../terminal/mod.ts";
 
 /** How long a server may take to answer, in milliseconds. */
@@ -34,7 +34,7 @@ export const ps: Command = command({
   async run(_words, options) {
     const key = apiKeyOf(options["api-key"], "ps");
     const slots = await ask(options.host, options.port, key);
-    await write(options.json ? JSON.stringify(slots, null, 2) + "\n" : asText(slots));
+    await (options.json ? writeJson(slots) : write(asText(slots)));
   },
 });
 
@@ -129,8 +129,7 @@ function asText(slots: SlotsObject): string {
   const words = [...several ? ["MODEL"] : [], "STATE", ...replicas ? ["DEVICE"] : []];
   const head = ["ID", ...words, "PROMPT", "COMPUTED", "GENERATED", "BLOCKS", "AGE"];
   const numbers = head.flatMap((name, i) => words.includes(name) ? [] : [i]);
-  const [heading, ...lines] = formatTable([head, ...rows], numbers).split("\n");
-  return [style(Deno.stdout, "bold", heading), ...lines].join("\n") + summary;
+  return headedTable([head, ...rows], numbers) + summary;
 }
 
 /** The models in memory, and when they go. */

@@ -1,6 +1,6 @@
 import { type Command, command, device, flag, option, text } from "../arguments/mod.ts";
 import { DEVICE_OPTIONS, pullShown } from "../models/mod.ts";
-import { formatBytes, formatTable, style, write } from "../terminal/mod.ts";
+import { formatBytes, headedTable, write, writeJson } from "../terminal/mod.ts";
 import { EXIT, UsageError } from "../errors.ts";
 
 const OPTIONS = {
@@ -76,11 +76,8 @@ async function listAliases(json: boolean): Promise<void> {
       about_bytes: bytes,
       why,
     }));
-    await write(JSON.stringify(rows, null, 2) + "\n");
-    return;
+    return await writeJson(rows);
   }
   const rows = aliases.map(({ names, bytes, why }) => [names[0], formatBytes(bytes), why]);
-  const [heading, ...lines] = formatTable([["ALIAS", "ABOUT", "ON A CARD OF 24 GB"], ...rows], [1])
-    .split("\n");
-  await write([style(Deno.stdout, "bold", heading), ...lines].join("\n"));
+  await write(headedTable([["ALIAS", "ABOUT", "ON A CARD OF 24 GB"], ...rows], [1]));
 }

@@ -8,7 +8,7 @@ import {
   sayUnloaded,
   ServeSettings,
 } from "../serving/mod.ts";
-import { EndSignals, printable, style } from "../terminal/mod.ts";
+import { EndSignals, printable, warn } from "../terminal/mod.ts";
 import { giveBackFreedMemory, parseDeviceList } from "../../engine/device/mod.ts";
 import type { McpTools } from "../../mcp/mod.ts";
 import { isLoopback } from "../../server/access/mod.ts";
@@ -179,29 +179,23 @@ function sayDraining(models: Models, seconds: number): void {
 }
 
 function warnOfOpenDoor(): void {
-  standardError.say(
-    `${
-      style(Deno.stderr, "yellow", "warning:")
-    } everyone who reaches this address can use the model. ` +
-      "Set M40_API_KEY, or listen on 127.0.0.1.\n",
+  warn(
+    "everyone who reaches this address can use the model. " +
+      "Set M40_API_KEY, or listen on 127.0.0.1.",
   );
 }
 
 function warnOfTelemetry(): void {
-  standardError.say(
-    `${
-      style(Deno.stderr, "yellow", "warning:")
-    } OTEL_DENO is set, but this program was compiled without it and exports no traces. ` +
-      "OTEL_DENO=true deno task compile makes one that does.\n",
+  warn(
+    "OTEL_DENO is set, but this program was compiled without it and exports no traces. " +
+      "OTEL_DENO=true deno task compile makes one that does.",
   );
 }
 
 function warnOfTools(): void {
-  standardError.say(
-    `${
-      style(Deno.stderr, "yellow", "warning:")
-    } every user of this machine can call the MCP servers' tools. ` +
-      "Set M40_API_KEY where there are others.\n",
+  warn(
+    "every user of this machine can call the MCP servers' tools. " +
+      "Set M40_API_KEY where there are others.",
   );
 }
 

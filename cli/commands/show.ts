@@ -17,7 +17,15 @@ import {
   templateOrigin,
   templateText,
 } from "../show/mod.ts";
-import { formatBytes, formatCount, formatTable, printable, style, write } from "../terminal/mod.ts";
+import {
+  formatBytes,
+  formatCount,
+  formatTable,
+  printable,
+  style,
+  write,
+  writeJson,
+} from "../terminal/mod.ts";
 import { type Gguf, type Override, readGguf, unknownKeysWarning } from "../../engine/gguf/mod.ts";
 import {
   type AttentionSpan,
@@ -74,11 +82,8 @@ export const show: Command = command({
       ),
       estimate: estimateOf(gguf),
     };
-    await write(
-      options.json
-        ? JSON.stringify(asJson(facts, options.tensors), null, 2) + "\n"
-        : asText(facts, options.tensors),
-    );
+    const { tensors } = options;
+    await (options.json ? writeJson(asJson(facts, tensors)) : write(asText(facts, tensors)));
   },
 });
 

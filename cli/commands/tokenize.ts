@@ -1,6 +1,6 @@
 import { type Command, command, flag, MODELS, type OptionValues } from "../arguments/mod.ts";
-import { CHAT_OPTIONS, sayWarning, TOKENIZER_OPTIONS } from "../models/mod.ts";
-import { formatTable, printable, readStdin, write } from "../terminal/mod.ts";
+import { CHAT_OPTIONS, TOKENIZER_OPTIONS } from "../models/mod.ts";
+import { formatTable, printable, readStdin, warn, write } from "../terminal/mod.ts";
 import { type Metadata, readGguf } from "../../engine/gguf/mod.ts";
 import { resolveModel } from "../../engine/store/mod.ts";
 import { readTokenizer, type Tokenizer } from "../../engine/tokenizer/mod.ts";
@@ -64,7 +64,7 @@ export const tokenize: Command = command({
     const gguf = await readGguf(path, { anyType: true, overrides: options.override });
     const tokenizer = readTokenizer(gguf, {
       preTokenizer: options["pre-tokenizer"],
-      onWarning: sayWarning,
+      onWarning: warn,
     });
     const result = options.chat || options.messages
       ? await tokenizeChat(gguf.metadata, tokenizer, await textOf(text), options)

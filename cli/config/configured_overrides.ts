@@ -1,5 +1,5 @@
+import { warn } from "../terminal/mod.ts";
 import { M40Error } from "../../engine/errors.ts";
-import { sayWarning } from "../models/mod.ts";
 import type { Override } from "../../engine/gguf/mod.ts";
 import type { StoredModel } from "../../engine/store/mod.ts";
 import { type Config, NO_CONFIG, readConfig } from "./config.ts";
@@ -14,7 +14,7 @@ export class ConfiguredOverrides {
       return new ConfiguredOverrides(await readConfig());
     } catch (error) {
       if (!(error instanceof M40Error)) throw error;
-      sayWarning(`${error.message} Overrides in it are not regarded.`);
+      warn(`${error.message} Overrides in it are not regarded.`);
       return new ConfiguredOverrides(NO_CONFIG);
     }
   }

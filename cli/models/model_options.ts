@@ -9,10 +9,9 @@ import {
   repeatable,
   text,
 } from "../arguments/mod.ts";
-import { printable, Progress, style } from "../terminal/mod.ts";
+import { Progress, warn } from "../terminal/mod.ts";
 import { BUILT_IN_TEMPLATES, TemplateFile } from "../../engine/chat/mod.ts";
 import { recordDefaults, resolveModel, type StoredModel } from "../../engine/store/mod.ts";
-import { standardError } from "../../server/output/mod.ts";
 import { M40Error } from "../../engine/errors.ts";
 import type { Engine, EngineOptions, Executor, KvType, Split } from "../../engine/mod.ts";
 import { systemReason } from "../../engine/system_error.ts";
@@ -104,26 +103,15 @@ export interface LoadedModel {
   readonly stored: StoredModel;
 }
 
-/** Says what about a model's file may make it worse. */
-export function sayWarning(warning: string): void {
-  standardError.say(`${style(Deno.stderr, "yellow", "warning:")} ${printable(warning)}\n`);
-}
-
 /** Says why the CPU computes, where a GPU might have; for commands to which that matters. */
 export function sayFallback(reason: string): void {
-  const label = style(Deno.stderr, "yellow", "warning:");
-  standardError.say(
-    `${label} No GPU is used: ${printable(reason.replace(/\.$/, ""))}. Computing on the CPU.\n`,
-  );
+  warn(`No GPU is used: ${reason.replace(/\.$/, "")}. Computing on the CPU.`);
 }
 
 /** Says that what is served is not counted as it should be. */
 export function sayObserverError(error: unknown): void {
-  const label = style(Deno.stderr, "yellow", "warning:");
   const reason = error instanceof Error ? error.stack ?? error.message : String(error);
-  standardError.say(
-    `${label} Metrics may be wrong from now on; counting failed: ${printable(reason)}\n`,
-  );
+  warn(`Metrics may be wrong from now on; counting failed: ${reason}`);
 }
 
 /** The file that is named, which may be edited; the name itself where there is no such file. */
@@ -187,11 +175,11 @@ export async function loadStored(
   options: LoadOptions,
   extra: ExtraOptions = {},
 ): Promise<Engine> {
-  if (stored.recordProblem !== undefined) sayWarning(stored.recordProblem);
+  if (stored.recordProblem !== undefined) warn(stored.recordProblem);
   // Here, not above: commands without a model start faster and need no kernel library.
   const { Engine } = await import("../../engine/mod.ts");
   await using progress = new Progress(`loading ${stored.name}`);
-  const recorded = recordDefaults(stored.record, sayWarning);
+  const recorded = recordDefaults(stored.record, warn);
   return await Engine.load(stored.path, {
     name: stored.name,
     device: options.device,
@@ -202,7 +190,7 @@ export async function loadStored(
     split: options.split,
     preTokenizer: options["pre-tokenizer"],
     overrides: options.override,
-    onWarning: sayWarning,
+    onWarning: warn,
     chatTemplate: await chatTemplate(options["chat-template"]),
     onProgress: (done, total) => progress.update(done, total),
     ...extra,

@@ -1,9 +1,9 @@
-import { formatBytes, formatCount, formatRowShare, printable, style } from "../terminal/mod.ts";
+import { formatBytes, formatCount, formatRowShare, printable, warn } from "../terminal/mod.ts";
 import type { CardMemory } from "../../engine/loading/mod.ts";
 import type { UnloadReason } from "../../engine/manager/mod.ts";
 import { cacheTokens, type MemoryPlan } from "../../engine/memory/mod.ts";
 import type { ChosenExchange } from "../../engine/parallel/mod.ts";
-import { standardError, standardOutput } from "../../server/output/mod.ts";
+import { standardOutput } from "../../server/output/mod.ts";
 import type { Engine, EngineCard } from "../../engine/mod.ts";
 
 /** Says what a model is, and what it takes. */
@@ -92,11 +92,7 @@ export function sayLoaded(name: string, { model, plan }: Engine, milliseconds: n
 /** Reports that a model could not be loaded, as its requests do. */
 export function sayLoadFailed(name: string, error: unknown): void {
   const reason = error instanceof Error ? error.message : String(error);
-  standardError.say(
-    `${style(Deno.stderr, "yellow", "warning:")} ${printable(name)} cannot be loaded: ${
-      printable(reason)
-    }\n`,
-  );
+  warn(`${name} cannot be loaded: ${reason}`);
 }
 
 const REASONS: Record<Exclude<UnloadReason, "closed">, string> = {

@@ -7,7 +7,7 @@ import {
   sayObserverError,
   storedOrPulled,
 } from "../models/mod.ts";
-import { printable, style } from "../terminal/mod.ts";
+import { printable, warn } from "../terminal/mod.ts";
 import { parseDeviceList } from "../../engine/device/mod.ts";
 import { Catalogue, ModelManager } from "../../engine/manager/mod.ts";
 import type { StoredModel } from "../../engine/store/mod.ts";
@@ -140,6 +140,5 @@ async function unseen<T>({ name, files }: StoredModel, work: () => Promise<T>): 
 
 function sayManagerError(error: unknown): void {
   const reason = error instanceof Error ? error.message : String(error);
-  const warning = style(Deno.stderr, "yellow", "warning:");
-  standardError.say(`${warning} while a model was loaded or unloaded: ${printable(reason)}\n`);
+  warn(`while a model was loaded or unloaded: ${reason}`);
 }

@@ -1,5 +1,6 @@
 import { printable } from "../../engine/printable.ts";
 import { standardError, standardOutput } from "../../server/output/mod.ts";
+import { formatTable } from "./format.ts";
 
 export { printable, visible } from "../../engine/printable.ts";
 
@@ -41,6 +42,25 @@ export function columns(): number {
   } catch {
     return 80;
   }
+}
+
+/** Warns on standard error, with nobody waiting for it. */
+export function warn(text: string): void {
+  standardError.say(`${style(Deno.stderr, "yellow", "warning:")} ${printable(text)}\n`);
+}
+
+/** Rows in columns with `formatTable`, the first of them as headings. */
+export function headedTable(
+  rows: readonly (readonly string[])[],
+  numbers: number[],
+): string {
+  const [heading, ...lines] = formatTable(rows, numbers).split("\n");
+  return [style(Deno.stdout, "bold", heading), ...lines].join("\n");
+}
+
+/** Writes a value to standard output as JSON for people and programs. */
+export function writeJson(value: unknown): Promise<void> {
+  return write(JSON.stringify(value, null, 2) + "\n");
 }
 
 /** Says something in passing, on standard error. */
