@@ -12,6 +12,8 @@ import {
   type ModelSummary,
   originRows,
   recordAsJson,
+  type Row,
+  rowsOf,
   showValue,
   summarize,
   templateOrigin,
@@ -95,10 +97,6 @@ async function overridesOf(
   return given.length > 0 ? given : (await ConfiguredOverrides.read()).of(stored);
 }
 
-function overrideRows({ overrides = [] }: Gguf): [string, string][] {
-  return overrides.map((one) => ["override", one]);
-}
-
 /** A value, or why there is none. */
 type Attempt<T> = { readonly value: T } | { readonly problem: string };
 
@@ -128,11 +126,10 @@ function lookAtTokenizer(
   return { warnings, note: describeSuppressed(tokenizer) };
 }
 
-function vocabularyRows({ tokenizer }: Facts): [string, string][] {
+function vocabularyRows({ tokenizer }: Facts): Row[] {
   if ("problem" in tokenizer) return [["vocabulary", `cannot be read: ${tokenizer.problem}`]];
   const { warnings, note } = tokenizer.value;
-  const rows = warnings.map((warning): [string, string] => ["warning", warning]);
-  return note === undefined ? rows : [["note", note], ...rows];
+  return [["note", note], ...rowsOf("warning", warnings)];
 }
 
 function attempt<T>(path: string, work: () => T): Attempt<T> {
@@ -158,10 +155,10 @@ function asText(facts: Facts, tensors: boolean): string {
         ["vocabulary", describeVocabulary(gguf)],
         ...vocabularyRows(facts),
         ["chat template", templateOrigin(gguf, stored)],
-        ...overrideRows(gguf),
-        ...facts.unknown.map((warning): [string, string] => ["warning", warning]),
+        ...rowsOf("override", gguf.overrides ?? []),
+        ...rowsOf("warning", facts.unknown),
         ...fileRows(gguf),
-        ...gguf.files.length > 1 ? [["size", formatBytes(gguf.fileBytes)] as [string, string]] : [],
+        ["size", gguf.files.length > 1 ? formatBytes(gguf.fileBytes) : undefined],
         ...originRows(stored),
       ]),
     ),
@@ -189,39 +186,35 @@ function section(title: string, text: string): string {
   return `${heading}\n${text.trimEnd().split("\n").map((line) => `  ${line}`).join("\n")}\n`;
 }
 
-function pairs(rows: [string, string | number][]): string {
-  return formatTable(rows.map(([name, value]) => [name, flat(String(value))]));
+function pairs(rows: readonly Row[]): string {
+  return formatTable(
+    rows.flatMap(([name, value]) => value === undefined ? [] : [[name, flat(String(value))]]),
+  );
 }
 
 function describeShape({ model }: Facts): string {
   if ("problem" in model) return flat(model.problem);
   const { shape: value, notes, warnings } = model.value;
   const { experts } = value;
-  const attention = describeAttention(model.value);
   const states = keptStates(model.value.program);
-  const rows = (is: boolean, ...rows: [string, string | number][]) => is ? rows : [];
   return pairs([
     ["layers", value.layers],
     ["hidden size", value.hiddenSize],
-    ...rows(
-      value.heads > 0,
-      ["heads", `${value.heads} (${value.kvHeads} KV heads)`],
-      ["head dimension", value.headDim],
-    ),
-    ...rows(attention !== undefined, ["attention", attention!]),
-    ...rows(
-      states.layers > 0,
-      ["states", `${formatBytes(states.bytes)} a sequence, in ${countLayers(states.layers)}`],
-    ),
-    ...rows(value.feedForward > 0, ["feed-forward", value.feedForward]),
-    ...rows(
-      experts !== undefined,
-      ["experts", `${experts?.count}, ${experts?.used} of them a token`],
-    ),
+    ["heads", value.heads > 0 ? `${value.heads} (${value.kvHeads} KV heads)` : undefined],
+    ["head dimension", value.heads > 0 ? value.headDim : undefined],
+    ["attention", describeAttention(model.value)],
+    [
+      "states",
+      states.layers > 0
+        ? `${formatBytes(states.bytes)} a sequence, in ${countLayers(states.layers)}`
+        : undefined,
+    ],
+    ["feed-forward", value.feedForward || undefined],
+    ["experts", experts && `${experts.count}, ${experts.used} of them a token`],
     ["vocabulary", `${value.vocabSize} tokens`],
     ["context", `${value.contextLength} tokens trained`],
-    ...notes.map((note): [string, string] => ["note", note]),
-    ...warnings.map((warning): [string, string] => ["warning", warning]),
+    ...rowsOf("note", notes),
+    ...rowsOf("warning", warnings),
   ]);
 }
 
@@ -260,18 +253,18 @@ function describeFit({ model, fit }: Facts): string {
   return pairs([
     ["context", `${value.contextTokens} tokens${limit}`],
     ["device", where],
-    ...(value.fallback === undefined ? [] : [["no GPU", flat(value.fallback)] as [string, string]]),
+    ["no GPU", value.fallback],
     ["weights", formatBytes(value.plan.weightBytes)],
     [
       "KV cache",
       `${formatBytes(value.plan.cacheBytes)}, ${describeTokenBytes(value)} (${value.plan.kvType})`,
     ],
-    ...(value.plan.slots > 0
-      ? [["states", `${formatBytes(value.plan.stateBytes)} in ${value.plan.slots} slots`] as [
-        string,
-        string,
-      ]]
-      : []),
+    [
+      "states",
+      value.plan.slots > 0
+        ? `${formatBytes(value.plan.stateBytes)} in ${value.plan.slots} slots`
+        : undefined,
+    ],
     ["activations", formatBytes(value.plan.programBytes)],
   ]);
 }

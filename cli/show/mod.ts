@@ -7,6 +7,8 @@ export {
   fileRows,
   originRows,
   recordAsJson,
+  type Row,
+  rowsOf,
   templateOrigin,
 } from "./show_origin.ts";
 export { templateText } from "./show_template.ts";

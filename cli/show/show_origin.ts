@@ -5,6 +5,14 @@ import type { Gguf } from "../../engine/gguf/mod.ts";
 import { type Estimate, Estimator } from "../../engine/memory/mod.ts";
 import type { ModelOrigin, StoredModel } from "../../engine/store/mod.ts";
 
+/** A row of what is shown; without a value it is left out. */
+export type Row = readonly [name: string, value: string | number | undefined];
+
+/** A row for each of several values of one name. */
+export function rowsOf(name: string, values: readonly string[]): Row[] {
+  return values.map((value) => [name, value]);
+}
+
 /** Characters of a text that are shown. */
 const SHOWN_CHARACTERS = 200;
 
@@ -17,16 +25,20 @@ const PLACES: Record<ModelOrigin, string> = {
 };
 
 /** Rows about a model's files and their origin. */
-export function originRows({ origin, record, recordProblem }: StoredModel): [string, string][] {
-  const rows: [string, string][] = [["found in", PLACES[origin]]];
-  if (recordProblem !== undefined) rows.push(["record", recordProblem]);
+export function originRows({ origin, record, recordProblem }: StoredModel): Row[] {
+  const rows: Row[] = [["found in", PLACES[origin]], ["record", recordProblem]];
   if (record === undefined) return rows;
-  rows.push(["source", record.source], ["fetched", record.pulledAt.toISOString()]);
-  if (record.system !== undefined) rows.push(["system message", shortened(record.system)]);
-  for (const [name, value] of Object.entries(record.parameters ?? {})) {
-    rows.push([`parameter ${name}`, shortened(value)]);
-  }
-  return rows;
+  const { source, pulledAt, system, parameters = {} } = record;
+  return [
+    ...rows,
+    ["source", source],
+    ["fetched", pulledAt.toISOString()],
+    ["system message", system === undefined ? undefined : shortened(system)],
+    ...Object.entries(parameters).map(([name, value]): Row => [
+      `parameter ${name}`,
+      shortened(value),
+    ]),
+  ];
 }
 
 function shortened(value: unknown): string {
@@ -35,12 +47,12 @@ function shortened(value: unknown): string {
 }
 
 /** The paths of a model's files, a row each where there are several. */
-export function fileRows({ files, version }: Gguf): [string, string][] {
+export function fileRows({ files, version }: Gguf): Row[] {
   const describe = ({ path, bytes }: Gguf["files"][number]) => `${path} (${formatBytes(bytes)})`;
   const [first, ...others] = files.map(describe);
   return [
     ["file", `${first.slice(0, -1)}, GGUF version ${version})`],
-    ...others.map((file): [string, string] => ["", file]),
+    ...rowsOf("", others),
   ];
 }
 
@@ -76,19 +88,17 @@ export function estimateOf(gguf: Gguf): CardEstimate | undefined {
 /** Rows about how a model is on a card. */
 export function estimateRows(
   { card, fits, contextTokens, tokensPerSecond }: CardEstimate,
-): [string, string][] {
-  const rows: [string, string][] = [
+): Row[] {
+  const about = tokensPerSecond?.toPrecision(2);
+  return [
     ["card", card.assumed ? `${card.name}, as there is no GPU here` : card.name],
     ["fits", fits ? `yes, with up to ${contextTokens} tokens of context` : "no"],
-  ];
-  if (tokensPerSecond !== undefined) {
-    const about = Number(tokensPerSecond.toPrecision(2));
-    rows.push([
+    [
       "speed",
-      `at most about ${about} tokens/s: its memory's bandwidth over what a token reads`,
-    ]);
-  }
-  return rows;
+      about &&
+      `at most about ${Number(about)} tokens/s: its memory's bandwidth over what a token reads`,
+    ],
+  ];
 }
 
 /** The record, for scripts. */
