@@ -24,3 +24,13 @@ export interface Operation {
   /** Whether it answers without a key. */
   readonly open?: boolean;
 }
+
+/** @param route The method and the path. */
+export function operation(
+  route: `${Operation["method"]} /${string}`,
+  summary: string,
+  rest: Omit<Operation, "method" | "path" | "summary">,
+): Operation {
+  const [method, path] = route.split(" ") as [Operation["method"], string];
+  return { method, path, summary, ...rest };
+}

@@ -1,5 +1,5 @@
 import { AppliedTemplate, ApplyTemplateRequest } from "./apply_template.ts";
-import type { Operation } from "../operation.ts";
+import { type Operation, operation } from "../operation.ts";
 import {
   ChatCompletion,
   ChatCompletionChunk,
@@ -21,105 +21,69 @@ const WITHOUT_PREFIX = "For clients of llama.cpp's server whose base URL has no 
 
 /** The routes in the shape of llama.cpp's server. */
 export const LLAMA_OPERATIONS: readonly Operation[] = [
-  {
-    method: "POST",
-    path: "/completion",
-    summary: "Continue a text, as llama.cpp",
+  operation("POST /completion", "Continue a text, as llama.cpp", {
     description: "A prompt of text or of token ids, in the shape of llama.cpp's server.",
     body: LlamaCompletionRequest,
     answer: LlamaText,
     events: [LlamaPiece, LlamaText],
-  },
-  {
-    method: "POST",
-    path: "/completions",
-    summary: "Continue a text, as /completion or /v1/completions",
+  }),
+  operation("POST /completions", "Continue a text, as /completion or /v1/completions", {
     description: `${WITHOUT_PREFIX}. With n_predict it is /completion, else /v1/completions.`,
     body: CompletionRequest,
     answer: Completion,
     events: [Completion],
-  },
-  {
-    method: "POST",
-    path: "/chat/completions",
-    summary: "Answer a conversation, as /v1/chat/completions",
+  }),
+  operation("POST /chat/completions", "Answer a conversation, as /v1/chat/completions", {
     description: `${WITHOUT_PREFIX}: the same, and timings at the end.`,
     body: ChatCompletionRequest,
     answer: ChatCompletion,
     events: [ChatCompletionChunk],
-  },
-  {
-    method: "POST",
-    path: "/infill",
-    summary: "Fill a gap in a text",
+  }),
+  operation("POST /infill", "Fill a gap in a text", {
     description:
       "For editors, in the shape of llama.cpp's server; for models whose vocabulary has tokens for " +
       "filling in the middle. Texts that the context has no room for are shortened, farthest from the gap.",
     body: InfillRequest,
     answer: LlamaText,
     events: [LlamaPiece, LlamaText],
-  },
-  {
-    method: "POST",
-    path: "/embedding",
-    summary: "Vectors of texts, as llama.cpp",
+  }),
+  operation("POST /embedding", "Vectors of texts, as llama.cpp", {
     description: "In the shape of llama.cpp's server.",
     body: LlamaEmbeddingRequest,
     answer: LlamaEmbeddings,
-  },
-  {
-    method: "POST",
-    path: "/embeddings",
-    summary: "Vectors of texts, as /embedding or /v1/embeddings",
+  }),
+  operation("POST /embeddings", "Vectors of texts, as /embedding or /v1/embeddings", {
     description: `${WITHOUT_PREFIX}. With content it is /embedding, with input /v1/embeddings.`,
     body: EmbeddingsRequest,
     answer: EmbeddingList,
-  },
-  {
-    method: "GET",
-    path: "/models",
-    summary: "List the models, as /v1/models",
+  }),
+  operation("GET /models", "List the models, as /v1/models", {
     description: `${WITHOUT_PREFIX}.`,
     answer: ModelList,
-  },
-  {
-    method: "GET",
-    path: "/props",
-    summary: "What a model is served with",
+  }),
+  operation("GET /props", "What a model is served with", {
     description: "In the shape of llama.cpp's server; for ?model=, or the model used last.",
     answer: Props,
-  },
-  {
-    method: "GET",
-    path: "/tokenizer_info",
-    summary: "What a model's vocabulary is",
+  }),
+  operation("GET /tokenizer_info", "What a model's vocabulary is", {
     description: "In the shape of vLLM's server; for ?model=, or the model used last.",
     answer: TokenizerInfo,
-  },
-  {
-    method: "POST",
-    path: "/tokenize",
-    summary: "The tokens of a text",
+  }),
+  operation("POST /tokenize", "The tokens of a text", {
     description: "In the shape of llama.cpp's server; with prompt in that of vLLM's.",
     body: TokenizeRequest,
     answer: Tokenized,
-  },
-  {
-    method: "POST",
-    path: "/detokenize",
-    summary: "The text of tokens",
+  }),
+  operation("POST /detokenize", "The text of tokens", {
     description: "In the shape of llama.cpp's server and of vLLM's.",
     body: DetokenizeRequest,
     answer: Detokenized,
-  },
-  {
-    method: "POST",
-    path: "/apply-template",
-    summary: "The prompt that a conversation becomes",
+  }),
+  operation("POST /apply-template", "The prompt that a conversation becomes", {
     description:
       "In the shape of llama.cpp's server: the prompt, without generating, and what m40 knows " +
       "of the template. It takes the bodies of /v1/messages, /v1/responses and /api/chat as well.",
     body: ApplyTemplateRequest,
     answer: AppliedTemplate,
-  },
+  }),
 ];

@@ -1,4 +1,4 @@
-import type { Operation } from "../operation.ts";
+import { type Operation, operation } from "../operation.ts";
 import { OllamaChat, OllamaChatPiece, OllamaChatRequest } from "./chat.ts";
 import { CreateRequest, CreateStatus } from "./create.ts";
 import { NDJSON_TYPE, OllamaError } from "./dialect.ts";
@@ -15,136 +15,88 @@ import { Shown, ShowRequest } from "./show.ts";
 import { CopyRequest, DeleteRequest } from "./store_changes.ts";
 import { RunningModels, Tags } from "./tags.ts";
 
-const common = { error: OllamaError, eventsType: NDJSON_TYPE } as const;
-
 /** What a request that changes the store needs. */
 const ALLOWED =
   "Only where the server was started with --allow-store-changes, and never for web pages.";
 
 /** What there is to ask in Ollama's words. */
-export const OLLAMA_OPERATIONS: readonly Operation[] = [
-  {
-    ...common,
-    method: "POST",
-    path: "/api/chat",
-    summary: "Answer a conversation, as Ollama",
+const OPERATIONS = [
+  operation("POST /api/chat", "Answer a conversation, as Ollama", {
     description: "The same conversations and answers as OpenAI's, in Ollama's shape.",
     body: OllamaChatRequest,
     answer: OllamaChat,
     events: [OllamaChatPiece, OllamaChat],
-  },
-  {
-    ...common,
-    method: "POST",
-    path: "/api/generate",
-    summary: "Answer a prompt, as Ollama",
+  }),
+  operation("POST /api/generate", "Answer a prompt, as Ollama", {
     description:
       "The model's chat template makes a message of the prompt, unless raw is true or the model has none; " +
       "with a suffix the gap before it is filled.",
     body: OllamaGenerateRequest,
     answer: OllamaGenerated,
     events: [OllamaGeneratedPiece, OllamaGenerated],
-  },
-  {
-    ...common,
-    method: "POST",
-    path: "/api/embed",
-    summary: "Vectors of texts, as Ollama",
+  }),
+  operation("POST /api/embed", "Vectors of texts, as Ollama", {
     description: "Texts of similar meaning have similar vectors.",
     body: OllamaEmbedRequest,
     answer: OllamaEmbeddings,
-  },
-  {
-    ...common,
-    method: "POST",
-    path: "/api/embeddings",
-    summary: "The vector of a text, in Ollama's older form",
+  }),
+  operation("POST /api/embeddings", "The vector of a text, in Ollama's older form", {
     description: "A text longer than the context is cut. /api/embed is newer.",
     body: OllamaEmbeddingRequest,
     answer: OllamaEmbedding,
-  },
-  {
-    ...common,
-    method: "GET",
-    path: "/api/tags",
-    summary: "List the models, as Ollama",
+  }),
+  operation("GET /api/tags", "List the models, as Ollama", {
     description: "All models that requests may name, those in memory first.",
     answer: Tags,
-  },
-  {
-    ...common,
-    method: "GET",
-    path: "/api/ps",
-    summary: "List the models in memory, as Ollama",
+  }),
+  operation("GET /api/ps", "List the models in memory, as Ollama", {
     description: "Those used last first.",
     answer: RunningModels,
-  },
-  {
-    ...common,
-    method: "POST",
-    path: "/api/show",
-    summary: "Show a model, as Ollama",
+  }),
+  operation("POST /api/show", "Show a model, as Ollama", {
     description: "What the header of its file says, and what came with it.",
     body: ShowRequest,
     answer: Shown,
-  },
-  {
-    ...common,
-    method: "POST",
-    path: "/api/pull",
-    summary: "Fetch a model, as Ollama",
+  }),
+  operation("POST /api/pull", "Fetch a model, as Ollama", {
     description:
       "As m40 pull: an alias of m40's, a model of Ollama's library, or hf.co/OWNER/REPOSITORY[:QUANT]; what " +
       `does not fit the device is refused. ${ALLOWED}`,
     body: PullRequest,
     answer: PullStatus,
     events: [PullStatus],
-  },
-  {
-    ...common,
-    method: "POST",
-    path: "/api/create",
-    summary: "Make a model of another, as Ollama",
+  }),
+  operation("POST /api/create", "Make a model of another, as Ollama", {
     description:
       "The same files under another name, with a system message and parameters of its own. A model of that name " +
       `that has other files is not replaced. ${ALLOWED}`,
     body: CreateRequest,
     answer: CreateStatus,
     events: [CreateStatus],
-  },
-  {
-    ...common,
-    method: "POST",
-    path: "/api/copy",
-    summary: "Give a model another name, as Ollama",
+  }),
+  operation("POST /api/copy", "Give a model another name, as Ollama", {
     description: `As m40 cp; the answer is empty. ${ALLOWED}`,
     body: CopyRequest,
     answer: "text/plain",
-  },
-  {
-    ...common,
-    method: "DELETE",
-    path: "/api/delete",
-    summary: "Remove a model from the disk, as Ollama",
+  }),
+  operation("DELETE /api/delete", "Remove a model from the disk, as Ollama", {
     description:
       `As m40 rm; the answers that run are finished before, and the answer is empty. ${ALLOWED}`,
     body: DeleteRequest,
     answer: "text/plain",
-  },
-  {
-    ...common,
-    method: "GET",
-    path: "/api/version",
-    summary: "The version of Ollama's API",
+  }),
+  operation("GET /api/version", "The version of Ollama's API", {
     description: "The version of Ollama whose API this server has.",
     answer: OllamaVersion,
-  },
-  {
-    method: "GET",
-    path: "/",
-    summary: "What Ollama's clients look for",
+  }),
+];
+
+/** Those of Ollama's clients, with its errors and streams, and what they look for first. */
+export const OLLAMA_OPERATIONS: readonly Operation[] = [
+  ...OPERATIONS.map((one) => ({ ...one, error: OllamaError, eventsType: NDJSON_TYPE })),
+  operation("GET /", "What Ollama's clients look for", {
     description: "A line of text that says that a server is there.",
     answer: "text/plain",
     open: true,
-  },
+  }),
 ];

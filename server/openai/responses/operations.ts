@@ -1,4 +1,4 @@
-import type { Operation } from "../../operation.ts";
+import { type Operation, operation } from "../../operation.ts";
 import { InputTokensRequest, ResponsesRequest } from "./request_schemas.ts";
 import {
   DeletedResponse,
@@ -12,49 +12,38 @@ const ID = { id: "The response's id." };
 
 /** What there is of OpenAI's Responses API. */
 export const RESPONSES_OPERATIONS: readonly Operation[] = [
-  {
-    method: "POST",
-    path: "/v1/responses",
-    summary: "Answer a conversation, for clients of OpenAI's Responses API",
+  operation("POST /v1/responses", "Answer a conversation, for clients of OpenAI's Responses API", {
     description:
       "The same answers as /v1/chat/completions gives, as items; a response may go on from one " +
       "that the server has kept.",
     body: ResponsesRequest,
     answer: ResponseObject,
     events: RESPONSE_EVENTS,
-  },
-  {
-    method: "POST",
-    path: "/v1/responses/input_tokens",
-    summary: "The tokens of a conversation, for clients of OpenAI's Responses API",
-    description: "What the prompt of /v1/responses takes, without asking the model.",
-    body: InputTokensRequest,
-    answer: InputTokens,
-  },
-  {
-    method: "GET",
-    path: "/v1/responses/{id}",
+  }),
+  operation(
+    "POST /v1/responses/input_tokens",
+    "The tokens of a conversation, for clients of OpenAI's Responses API",
+    {
+      description: "What the prompt of /v1/responses takes, without asking the model.",
+      body: InputTokensRequest,
+      answer: InputTokens,
+    },
+  ),
+  operation("GET /v1/responses/{id}", "Fetch a response that was kept", {
     parameters: ID,
-    summary: "Fetch a response that was kept",
     description: "404 for one that the server does not have, or no longer.",
     answer: ResponseObject,
-  },
-  {
-    method: "DELETE",
-    path: "/v1/responses/{id}",
+  }),
+  operation("DELETE /v1/responses/{id}", "Have a response forgotten", {
     parameters: ID,
-    summary: "Have a response forgotten",
     description: "Those that go on from it still do.",
     answer: DeletedResponse,
-  },
-  {
-    method: "GET",
-    path: "/v1/responses/{id}/input_items",
+  }),
+  operation("GET /v1/responses/{id}/input_items", "What a response was an answer to", {
     parameters: ID,
-    summary: "What a response was an answer to",
     description:
       "All items of the conversation before it, newest first. In the query: limit (1 to 100, default " +
       "20), order (asc or desc) and after (the id of an item).",
     answer: InputItemList,
-  },
+  }),
 ];
