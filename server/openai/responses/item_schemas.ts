@@ -5,19 +5,18 @@ const status = z.enum(["in_progress", "completed", "incomplete"]).meta({
   description: "incomplete: the answer was cut off in it.",
 });
 
-const id = z.string();
+/** An item of a type, with what only it has. */
+const item = <T extends string, F extends z.core.$ZodLooseShape>(type: T, id: string, fields: F) =>
+  z.strictObject({ type: z.literal(type), id: z.string(), status, ...fields }).meta({ id });
 
 const InputText = z.strictObject({ type: z.literal("input_text"), text: z.string() })
   .meta({ id: "InputTextPart" });
 
 /** What is said to the model. */
-const InputMessage = z.strictObject({
-  type: z.literal("message"),
-  id,
-  status,
+const InputMessage = item("message", "InputMessageItem", {
   role: z.enum(["user", "system", "developer"]),
   content: z.array(InputText),
-}).meta({ id: "InputMessageItem" });
+});
 export type InputMessage = z.output<typeof InputMessage>;
 
 const shortLogprob = { token: z.string(), logprob: z.number() };
@@ -47,13 +46,10 @@ const OutputText = z.strictObject({
 export type OutputText = z.output<typeof OutputText>;
 
 /** What an assistant said. */
-const OutputMessage = z.strictObject({
-  type: z.literal("message"),
-  id,
-  status,
+const OutputMessage = item("message", "OutputMessageItem", {
   role: z.literal("assistant"),
   content: z.array(OutputText),
-}).meta({ id: "OutputMessageItem" });
+});
 export type OutputMessage = z.output<typeof OutputMessage>;
 
 const ReasoningText = z.strictObject({ type: z.literal("reasoning_text"), text: z.string() })
@@ -61,10 +57,7 @@ const ReasoningText = z.strictObject({ type: z.literal("reasoning_text"), text: 
 export type ReasoningText = z.output<typeof ReasoningText>;
 
 /** What an assistant thought before. */
-const ReasoningItem = z.strictObject({
-  type: z.literal("reasoning"),
-  id,
-  status,
+const ReasoningItem = item("reasoning", "ReasoningItem", {
   summary: z.array(z.never()).meta({
     description: "Always empty: all of the reasoning is in content.",
   }),
@@ -73,41 +66,32 @@ const ReasoningItem = z.strictObject({
     description:
       "The same for clients that send back this alone, where include asks for it. It hides nothing.",
   }),
-}).meta({ id: "ReasoningItem" });
+});
 export type ReasoningItem = z.output<typeof ReasoningItem>;
 
 /** A call of one of the client's functions. */
-const FunctionCall = z.strictObject({
-  type: z.literal("function_call"),
-  id,
-  status,
+const FunctionCall = item("function_call", "FunctionCallItem", {
   call_id: z.string().meta({ description: "What its function_call_output names it by." }),
   name: z.string(),
   namespace: z.string().optional().meta({ description: "The namespace of its function, if any." }),
   arguments: z.string().meta({ description: "A JSON object, as its text." }),
-}).meta({ id: "FunctionCallItem" });
+});
 export type FunctionCall = z.output<typeof FunctionCall>;
 
 /** What came of a call. */
-const FunctionCallOutput = z.strictObject({
-  type: z.literal("function_call_output"),
-  id,
-  status,
+const FunctionCallOutput = item("function_call_output", "FunctionCallOutputItem", {
   call_id: z.string(),
   output: z.union([z.string(), z.array(InputText)]),
-}).meta({ id: "FunctionCallOutputItem" });
+});
 export type FunctionCallOutput = z.output<typeof FunctionCallOutput>;
 
 /** A call of one of the client's custom tools. */
-const CustomToolCall = z.strictObject({
-  type: z.literal("custom_tool_call"),
-  id,
-  status,
+const CustomToolCall = item("custom_tool_call", "CustomToolCallItem", {
   call_id: z.string().meta({ description: "What its custom_tool_call_output names it by." }),
   name: z.string(),
   namespace: z.string().optional().meta({ description: "The namespace of its tool, if any." }),
   input: z.string().meta({ description: "What the tool is given: a text." }),
-}).meta({ id: "CustomToolCallItem" });
+});
 export type CustomToolCall = z.output<typeof CustomToolCall>;
 
 /** What came of a call of a custom tool. */
