@@ -16,10 +16,10 @@ export const SHOULD_RETRY_HEADER = "X-Should-Retry";
 /** The body of every answer that is an error. */
 export const ErrorBody = z.strictObject({
   error: z.strictObject({
-    message: z.string().meta({ description: "What was got, what was wanted and what to do." }),
-    type: z.string().meta({ description: "The family of the error, in OpenAI's words." }),
-    param: z.string().nullable().meta({ description: "The parameter at fault, or null." }),
-    code: z.string().meta({ description: "What a program can compare." }),
+    message: z.string().describe("What was got, what was wanted and what to do."),
+    type: z.string().describe("The family of the error, in OpenAI's words."),
+    param: z.string().nullable().describe("The parameter at fault, or null."),
+    code: z.string().describe("What a program can compare."),
   }),
 }).meta({ id: "Error" });
 export type ErrorBody = z.output<typeof ErrorBody>;

@@ -28,11 +28,11 @@ export const modelFields = {
     KEEP_ALIVE_WANTED,
     { anyOf: [{ type: "number" }, { type: "string" }, { type: "null" }] },
     (value) => value === undefined || value === null ? null : parseKeepAlive(value),
-  ).optional().meta({
-    description: "How long the model stays in memory after its last use, as Ollama has it: " +
+  ).optional().describe(
+    "How long the model stays in memory after its last use, as Ollama has it: " +
       'seconds, or a time such as "5m"; 0 unloads it at once, -1 never. Absent: as the server was ' +
       "started (--keep-alive).",
-  }),
+  ),
 };
 
 /** What a body says of its model and of its answer. */

@@ -20,7 +20,7 @@ import { Usage, usageOf } from "./usage.ts";
 /** The body of `POST /v1/generate`. */
 export const GenerateBody = z.object({
   ...modelFields,
-  prompt: prompt().meta({ description: "A text, or the ids of its tokens." }),
+  prompt: prompt().describe("A text, or the ids of its tokens."),
   max_tokens: mostTokens(
     "Tokens sampled at most; absent: as many as the context has room for.",
   ),

@@ -6,7 +6,7 @@
 import { z } from "zod";
 import type { Generation, Usage as EngineUsage } from "../../engine/mod.ts";
 
-const tokens = (description: string) => z.int().min(0).meta({ description });
+const tokens = (description: string) => z.int().min(0).describe(description);
 
 /** Tokens that a request took, in OpenAI's words. */
 export const Usage = z.strictObject({
@@ -54,21 +54,21 @@ export function usageOf(
   };
 }
 
-const milliseconds = (description: string) => z.number().min(0).meta({ description });
+const milliseconds = (description: string) => z.number().min(0).describe(description);
 
 /** How long an answer took, as llama.cpp's server tells it. */
 export const Timings = z.strictObject({
-  cache_n: z.int().min(0).meta({ description: "Tokens of the prompt found in the prefix cache." }),
-  prompt_n: z.int().min(0).meta({ description: "Tokens of the prompt that were computed." }),
+  cache_n: z.int().min(0).describe("Tokens of the prompt found in the prefix cache."),
+  prompt_n: z.int().min(0).describe("Tokens of the prompt that were computed."),
   prompt_ms: milliseconds("To the first token, the time in the queue left out."),
   prompt_per_token_ms: z.number().min(0),
   prompt_per_second: z.number().min(0),
-  predicted_n: z.int().min(0).meta({ description: "Tokens sampled." }),
+  predicted_n: z.int().min(0).describe("Tokens sampled."),
   predicted_ms: milliseconds("From the first token to the last, as the device gave them."),
   predicted_per_token_ms: z.number().min(0).nullable(),
-  predicted_per_second: z.number().min(0).nullable().meta({
-    description: "Null, as the one before, where the device gave all tokens at once, or only one.",
-  }),
+  predicted_per_second: z.number().min(0).nullable().describe(
+    "Null, as the one before, where the device gave all tokens at once, or only one.",
+  ),
 }).meta({ id: "Timings", description: "How long an answer took." });
 export type Timings = z.output<typeof Timings>;
 

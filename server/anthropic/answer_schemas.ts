@@ -6,7 +6,7 @@
  */
 import { z } from "zod";
 
-const tokens = (description: string) => z.int().min(0).meta({ description });
+const tokens = (description: string) => z.int().min(0).describe(description);
 
 /** Tokens that a request took. The prompt's are those of the first three fields together. */
 const usageFields = {
@@ -16,7 +16,7 @@ const usageFields = {
   output_tokens: tokens("Tokens sampled, end tokens and thinking included."),
   output_tokens_details: z.strictObject({
     thinking_tokens: tokens("Tokens sampled that are thinking."),
-  }).optional().meta({ description: "Where the answer is complete." }),
+  }).optional().describe("Where the answer is complete."),
 };
 
 const MessageUsage = z.strictObject({
@@ -41,17 +41,16 @@ const TextBlock = z.strictObject({
 const ThinkingBlock = z.strictObject({
   type: z.literal("thinking"),
   thinking: z.string(),
-  signature: z.string().meta({ description: "Says nothing; it is not looked at when it returns." }),
+  signature: z.string().describe("Says nothing; it is not looked at when it returns."),
 }).meta({ id: "ThinkingBlock" });
 
 const ToolUseBlock = z.strictObject({
   type: z.literal("tool_use"),
-  id: z.string().meta({ description: "What its result is to name." }),
+  id: z.string().describe("What its result is to name."),
   name: z.string(),
-  input: z.record(z.string(), z.unknown()).meta({
-    description:
-      "Valid by the tool's schema. Empty as it begins, and where the answer was cut in the middle of it.",
-  }),
+  input: z.record(z.string(), z.unknown()).describe(
+    "Valid by the tool's schema. Empty as it begins, and where the answer was cut in the middle of it.",
+  ),
   caller: z.strictObject({ type: z.literal("direct") }),
 }).meta({ id: "ToolUseBlock", description: "A call of one of the request's tools." });
 
@@ -61,12 +60,11 @@ export const ContentBlock = z.union([TextBlock, ThinkingBlock, ToolUseBlock]).me
 export type ContentBlock = z.output<typeof ContentBlock>;
 
 const stopFields = {
-  stop_reason: StopReason.nullable().meta({
-    description:
-      "Why the answer ended: by the model, which may have called tools, by max_tokens, a stop sequence or the end of " +
+  stop_reason: StopReason.nullable().describe(
+    "Why the answer ended: by the model, which may have called tools, by max_tokens, a stop sequence or the end of " +
       "the context.",
-  }),
-  stop_sequence: z.string().nullable().meta({ description: "The stop sequence that was met." }),
+  ),
+  stop_sequence: z.string().nullable().describe("The stop sequence that was met."),
 };
 
 /** The answer of `POST /v1/messages`. */
@@ -97,7 +95,7 @@ export const MESSAGE_EVENTS = [
       z.strictObject({ type: z.literal("thinking_delta"), thinking: z.string() }),
       z.strictObject({
         type: z.literal("input_json_delta"),
-        partial_json: z.string().meta({ description: "What the text of the input goes on with." }),
+        partial_json: z.string().describe("What the text of the input goes on with."),
       }),
       z.strictObject({ type: z.literal("signature_delta"), signature: z.string() }),
     ]),

@@ -20,12 +20,12 @@ const ERROR_TYPES = [
 export const AnthropicError = z.strictObject({
   type: z.literal("error"),
   error: z.strictObject({
-    type: z.enum(ERROR_TYPES).meta({ description: "The family of the error." }),
-    message: z.string().meta({
-      description: "What was got, what was wanted and what to do; the field at fault by name.",
-    }),
+    type: z.enum(ERROR_TYPES).describe("The family of the error."),
+    message: z.string().describe(
+      "What was got, what was wanted and what to do; the field at fault by name.",
+    ),
   }),
-  request_id: z.string().meta({ description: "As in the header request-id." }),
+  request_id: z.string().describe("As in the header request-id."),
 }).meta({ id: "AnthropicError" });
 export type AnthropicError = z.output<typeof AnthropicError>;
 

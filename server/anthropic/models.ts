@@ -8,12 +8,12 @@ export const VERSION_HEADER = "anthropic-version";
 export const AnthropicModel = z.strictObject({
   type: z.literal("model"),
   id: z.string(),
-  display_name: z.string().meta({ description: "The same." }),
-  created_at: z.iso.datetime().meta({ description: "When the server was started." }),
-  max_input_tokens: z.int().nullable().meta({
-    description: "Tokens of its context; null for one that is not in memory.",
-  }),
-  max_tokens: z.int().nullable().meta({ description: "The same: the most that an answer has." }),
+  display_name: z.string().describe("The same."),
+  created_at: z.iso.datetime().describe("When the server was started."),
+  max_input_tokens: z.int().nullable().describe(
+    "Tokens of its context; null for one that is not in memory.",
+  ),
+  max_tokens: z.int().nullable().describe("The same: the most that an answer has."),
 }).meta({ id: "AnthropicModel" });
 export type AnthropicModel = z.output<typeof AnthropicModel>;
 

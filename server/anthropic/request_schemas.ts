@@ -38,9 +38,9 @@ const Tool = z.looseObject({
     type: "object",
     description: "A JSON Schema that the input of every call follows; see strict.",
   }),
-  strict: z.unknown().optional().meta({
-    description: "With true, schemas that no grammar can enforce are refused.",
-  }),
+  strict: z.unknown().optional().describe(
+    "With true, schemas that no grammar can enforce are refused.",
+  ),
 }, wants("an object")).meta({ title: "Tool", description: "A tool of the client's." });
 
 const TEXT = { type: "string" };
@@ -81,11 +81,11 @@ const BLOCKS = blocks(
 
 /** A message of the conversation; `chatRequest` has what its content may be. */
 export const Message = z.object({
-  role: oneOf(ROLES).meta({ description: "The role that speaks." }),
-  content: present(CONTENT_WANTED, { anyOf: [{ type: "string" }, BLOCKS] }).meta({
-    description: "What is said: a text, or blocks of it. An assistant's may have its thinking " +
+  role: oneOf(ROLES).describe("The role that speaks."),
+  content: present(CONTENT_WANTED, { anyOf: [{ type: "string" }, BLOCKS] }).describe(
+    "What is said: a text, or blocks of it. An assistant's may have its thinking " +
       "before it, and the tools that it called, as they were answered; a user's what came of those calls.",
-  }),
+  ),
 }, wants("an object")).meta({ title: "Message", description: "A message of a conversation." });
 export type Message = z.output<typeof Message>;
 
@@ -97,60 +97,56 @@ const outputFormat = (description: string) =>
       type: "object",
       description: "A JSON Schema. A part that no grammar can enforce is an error that names it.",
     }),
-  }, wants("an object")).nullish().meta({ description });
+  }, wants("an object")).nullish().describe(description);
 
 /** What makes the prompt: alike where a conversation is answered and where its tokens are counted. */
 const conversationFields = {
   ...modelFields,
-  messages: arrayOf(Message, "an array of at least one message", 1).meta({
-    description: "The conversation so far. Where an assistant's message is the last, the answer " +
+  messages: arrayOf(Message, "an array of at least one message", 1).describe(
+    "The conversation so far. Where an assistant's message is the last, the answer " +
       "continues it. Messages of one role after another are one.",
-  }),
+  ),
   system: z.unknown().optional().meta({
     anyOf: [{ type: "string" }, TEXT_BLOCKS, { type: "null" }],
     description: "The system prompt: a text, or blocks of it.",
   }),
   thinking: z.object({
-    type: oneOf(THINKING).meta({
-      description: "Whether the model reasons before its answer, where its template can ask it " +
+    type: oneOf(THINKING).describe(
+      "Whether the model reasons before its answer, where its template can ask it " +
         "so; adaptive leaves it to the model.",
-    }),
+    ),
     budget_tokens: integer(
       1,
       2 ** 31,
       "With enabled: tokens of reasoning at most; then it is ended, and the answer begins.",
     ),
-    display: oneOf(DISPLAYS).nullish().meta({
-      description: "omitted: the thinking itself is left out of the answer.",
-    }),
-  }, wants("an object")).nullish().meta({
-    description: "How the model reasons; absent: as its template and the server have it.",
-  }),
+    display: oneOf(DISPLAYS).nullish().describe(
+      "omitted: the thinking itself is left out of the answer.",
+    ),
+  }, wants("an object")).nullish().describe(
+    "How the model reasons; absent: as its template and the server have it.",
+  ),
   output_config: z.object({
-    effort: oneOf(EFFORTS).nullish().meta({
-      description: "How much the model reasons. The template gets the nearest word that it knows.",
-    }),
+    effort: oneOf(EFFORTS).nullish().describe(
+      "How much the model reasons. The template gets the nearest word that it knows.",
+    ),
     format: outputFormat("The answer's text is JSON that the schema accepts."),
-  }, wants("an object")).nullish().meta({ description: "What the answer is to be like." }),
+  }, wants("an object")).nullish().describe("What the answer is to be like."),
   output_format: outputFormat("The first name of output_config.format, which counts first."),
   tools: optionalArrayOf(Tool, "an array of tools")
-    .meta({
-      description:
-        "The tools that the answer may call; those of other types than custom are refused.",
-    }),
+    .describe("The tools that the answer may call; those of other types than custom are refused."),
   tool_choice: z.object({
-    type: oneOf(CHOICES).meta({
-      description:
-        "auto: the model calls tools or not; any: it calls at least one; tool: the one of the name; none.",
-    }),
+    type: oneOf(CHOICES).describe(
+      "auto: the model calls tools or not; any: it calls at least one; tool: the one of the name; none.",
+    ),
     name: string("With tool: which."),
     disable_parallel_tool_use: boolean("Whether the answer calls one tool at most."),
-  }, wants("an object")).nullish().meta({
-    description: "Which tools are called; absent: those that the model wants.",
-  }),
-  mcp_servers: z.array(z.unknown(), wants("an array")).nullish().meta({
-    description: "Not supported: absent or empty.",
-  }),
+  }, wants("an object")).nullish().describe(
+    "Which tools are called; absent: those that the model wants.",
+  ),
+  mcp_servers: z.array(z.unknown(), wants("an array")).nullish().describe(
+    "Not supported: absent or empty.",
+  ),
   cache_control: ignored(
     "What is to be cached, here and in every block; here prompts that begin alike share what was computed.",
   ),
@@ -165,10 +161,9 @@ const { stop: _, ...otherSampling } = samplingFields;
 /** The body of `POST /v1/messages`. */
 export const MessagesRequest = z.object({
   ...conversationFields,
-  max_tokens: requiredInteger(1, 2 ** 31).meta({
-    description:
-      "Tokens sampled at most, thinking included; never more than the context has room for.",
-  }),
+  max_tokens: requiredInteger(1, 2 ** 31).describe(
+    "Tokens sampled at most, thinking included; never more than the context has room for.",
+  ),
   stream: boolean("Whether the answer comes in pieces, as server-sent events."),
   stop_sequences: z.preprocess(
     (value) => value ?? [],
@@ -189,9 +184,9 @@ export const MessagesRequest = z.object({
   temperature: z.custom<number>(
     (value) => typeof value === "number" && value >= 0 && value <= 1,
     wants("a number from 0 to 1"),
-  ).meta({ type: "number", minimum: 0, maximum: 1 }).nullish().meta({
-    description: "Divides the logits; 0 always takes the likeliest token.",
-  }),
+  ).meta({ type: "number", minimum: 0, maximum: 1 }).nullish().describe(
+    "Divides the logits; 0 always takes the likeliest token.",
+  ),
   container: string("Not supported: absent."),
   metadata: ignored("The end user."),
   service_tier: ignored("How urgent the answer is."),

@@ -33,39 +33,33 @@ export const ApplyTemplateRequest = z.object(
 const DIALECTS = ["chat", "responses", "anthropic", "ollama"] as const;
 type BodyDialect = typeof DIALECTS[number];
 
-const takes = (description: string) => z.boolean().meta({ description });
+const takes = (description: string) => z.boolean().describe(description);
 
 /** The answer of `POST /apply-template`. */
 export const AppliedTemplate = z.strictObject({
-  prompt: z.string().meta({ description: "What the model would read." }),
-  dialect: z.enum(DIALECTS).meta({
-    description: "The dialect that the body was taken for, by its fields.",
-  }),
-  call_format: z.string().nullable().meta({
-    description:
-      "The format in which the model is to write calls; null: the prompt shows it no tools.",
-  }),
+  prompt: z.string().describe("What the model would read."),
+  dialect: z.enum(DIALECTS).describe("The dialect that the body was taken for, by its fields."),
+  call_format: z.string().nullable().describe(
+    "The format in which the model is to write calls; null: the prompt shows it no tools.",
+  ),
   abilities: z.strictObject({
     shows_messages: takes("Whether the template shows what a user says."),
-    parts: z.array(z.enum(ROLES)).meta({
-      description: "The roles whose content may have several parts; others get one text.",
-    }),
+    parts: z.array(z.enum(ROLES)).describe(
+      "The roles whose content may have several parts; others get one text.",
+    ),
     developer: takes("Whether it knows developers; else they are as the system."),
-    order: z.record(z.string(), z.boolean()).meta({
-      description:
-        "Which role it takes after which. What it does not take is shown in another order.",
-    }),
+    order: z.record(z.string(), z.boolean()).describe(
+      "Which role it takes after which. What it does not take is shown in another order.",
+    ),
     tools: takes("Whether it shows tools."),
     results: takes("Whether it shows what came of calls."),
-    calls: z.enum(["object", "text"]).nullable().meta({
-      description: "How it takes a call's arguments; null: it shows no calls.",
-    }),
+    calls: z.enum(["object", "text"]).nullable().describe(
+      "How it takes a call's arguments; null: it shows no calls.",
+    ),
     several_calls: takes("Whether it shows several calls of one message."),
-    call_format: z.string().meta({ description: "The format in which it writes calls." }),
-    efforts: z.array(z.string()).meta({
-      description: "The words of reasoning_effort that it distinguishes.",
-    }),
-  }).meta({ description: "What was found out about the template by trying." }),
+    call_format: z.string().describe("The format in which it writes calls."),
+    efforts: z.array(z.string()).describe("The words of reasoning_effort that it distinguishes."),
+  }).describe("What was found out about the template by trying."),
 }).meta({ id: "AppliedTemplate" });
 export type AppliedTemplate = z.output<typeof AppliedTemplate>;
 

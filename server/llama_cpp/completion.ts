@@ -12,7 +12,7 @@ import { LlamaTextAnswer } from "./text_answer.ts";
 /** The body of `POST /completion`. */
 export const LlamaCompletionRequest = z.object({
   ...modelFields,
-  prompt: prompts(1).meta({ description: "A text, or the ids of its tokens." }),
+  prompt: prompts(1).describe("A text, or the ids of its tokens."),
   stream: boolean("Whether the text comes in pieces, as server-sent events."),
   n_probs: integer(
     0,

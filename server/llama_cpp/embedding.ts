@@ -17,18 +17,15 @@ import { post } from "../route.ts";
 /** The body of `POST /embedding`. */
 export const LlamaEmbeddingRequest = z.object({
   ...modelFields,
-  content: prompts(MAX_TEXTS).meta({
-    description:
-      "A text, the ids of its tokens as they are, or several of either; also called input.",
-  }),
+  content: prompts(MAX_TEXTS).describe(
+    "A text, the ids of its tokens as they are, or several of either; also called input.",
+  ),
 }, wants("a JSON object")).meta({ id: "LlamaEmbeddingRequest" });
 
 /** The answer of `POST /embedding`. */
 export const LlamaEmbeddings = z.array(z.strictObject({
   index: z.int().min(0),
-  embedding: z.tuple([z.array(z.number())]).meta({
-    description: "A list of one vector, of length 1.",
-  }),
+  embedding: z.tuple([z.array(z.number())]).describe("A list of one vector, of length 1."),
 })).meta({ id: "LlamaEmbeddings" });
 
 /**

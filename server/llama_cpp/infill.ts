@@ -20,7 +20,7 @@ import { LlamaTextAnswer } from "./text_answer.ts";
 
 const ExtraInput = z.object({
   filename: string("The file's name."),
-  text: z.string(wants("a string")).meta({ description: "What is in it." }),
+  text: z.string(wants("a string")).describe("What is in it."),
 }, wants("an object"));
 
 /** The body of `POST /infill`. */
@@ -31,7 +31,7 @@ export const InfillRequest = z.object({
   input_extra: z.preprocess(
     (value) => value ?? [],
     arrayOf(ExtraInput, "an array of objects with filename and text"),
-  ).meta({ description: "Other files that the model is shown, as far as there is room." }),
+  ).describe("Other files that the model is shown, as far as there is room."),
   prompt: string("What the gap's text begins with."),
   stream: boolean("Whether the text comes in pieces, as server-sent events."),
   ...llamaSampling,

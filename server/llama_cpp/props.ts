@@ -9,12 +9,12 @@ import { VERSION } from "../version.ts";
 /** The answer of `GET /props`. */
 export const Props = z.strictObject({
   default_generation_settings: z.strictObject({
-    n_ctx: z.int().min(1).meta({ description: "Tokens that one sequence may have." }),
+    n_ctx: z.int().min(1).describe("Tokens that one sequence may have."),
   }),
-  total_slots: z.int().min(1).meta({ description: "Sequences that run at the same time." }),
-  model_alias: z.string().meta({ description: "The model's name." }),
-  model_path: z.string().meta({ description: "The same: where its file is stays the server's." }),
-  chat_template: z.string().meta({ description: "In Jinja; empty where there is none." }),
+  total_slots: z.int().min(1).describe("Sequences that run at the same time."),
+  model_alias: z.string().describe("The model's name."),
+  model_path: z.string().describe("The same: where its file is stays the server's."),
+  chat_template: z.string().describe("In Jinja; empty where there is none."),
   bos_token: z.string(),
   eos_token: z.string(),
   modalities: z.strictObject({ vision: z.literal(false), audio: z.literal(false) }),
@@ -23,10 +23,10 @@ export const Props = z.strictObject({
 
 /** The answer of `GET /tokenizer_info`. */
 export const TokenizerInfo = z.strictObject({
-  tokenizer_class: z.string().meta({ description: "The kind of its vocabulary: gpt2, llama …" }),
+  tokenizer_class: z.string().describe("The kind of its vocabulary: gpt2, llama …"),
   bos_token: z.string().nullable(),
   eos_token: z.string().nullable(),
-  pad_token: z.string().nullable().meta({ description: "The one that ends a sequence." }),
+  pad_token: z.string().nullable().describe("The one that ends a sequence."),
   add_bos_token: z.boolean(),
   add_eos_token: z.boolean(),
   model_max_length: z.int().min(1),

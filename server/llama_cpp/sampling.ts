@@ -13,9 +13,7 @@ const { repetition_penalty, seed, ...sameFields } = samplingFields;
 /** How tokens are sampled, by llama.cpp's names. */
 export const llamaSampling = {
   ...sameFields,
-  seed: seed.meta({
-    description: "The same seed samples the same tokens; -1: a new one each time.",
-  }),
+  seed: seed.describe("The same seed samples the same tokens; -1: a new one each time."),
   repetition_penalty,
   ...constraintFields,
   n_predict: integer(

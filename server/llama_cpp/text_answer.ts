@@ -7,7 +7,7 @@ import {
 } from "../../engine/mod.ts";
 import { type Answer, Timings, timingsOf, tokenName } from "../answer/mod.ts";
 
-const count = (description: string) => z.int().min(0).meta({ description });
+const count = (description: string) => z.int().min(0).describe(description);
 
 const named = {
   id: count("The token's id."),
@@ -23,29 +23,29 @@ type Probability = z.output<typeof Probability>;
 
 const pieceFields = {
   index: z.literal(0),
-  content: z.string().meta({ description: "The text; empty in a stream's last event." }),
-  tokens: z.array(z.int().min(0)).meta({
-    description: "Its tokens where return_tokens asks for them, else empty.",
-  }),
-  completion_probabilities: z.array(Probability).optional().meta({
-    description: "Where n_probs asks for them.",
-  }),
+  content: z.string().describe("The text; empty in a stream's last event."),
+  tokens: z.array(z.int().min(0)).describe(
+    "Its tokens where return_tokens asks for them, else empty.",
+  ),
+  completion_probabilities: z.array(Probability).optional().describe(
+    "Where n_probs asks for them.",
+  ),
   tokens_evaluated: count("Tokens of the prompt."),
-  id_slot: z.literal(-1).meta({ description: "Sequences have no slots of their own here." }),
+  id_slot: z.literal(-1).describe("Sequences have no slots of their own here."),
 };
 
 /** A text of `POST /completion` or `POST /infill`, and the last event of its stream. */
 export const LlamaText = z.strictObject({
   ...pieceFields,
   stop: z.literal(true),
-  stop_type: z.enum(["eos", "word", "limit"]).meta({
-    description: "What ended it: the model, a stop string, or the number of tokens.",
-  }),
-  stopping_word: z.string().meta({ description: "The stop string that was met." }),
+  stop_type: z.enum(["eos", "word", "limit"]).describe(
+    "What ended it: the model, a stop string, or the number of tokens.",
+  ),
+  stopping_word: z.string().describe("The stop string that was met."),
   model: z.string(),
   tokens_predicted: count("Tokens sampled, the one that ends it included."),
   tokens_cached: count("Tokens of the prompt that were found in the prefix cache."),
-  truncated: z.boolean().meta({ description: "Whether texts were shortened to fit the context." }),
+  truncated: z.boolean().describe("Whether texts were shortened to fit the context."),
   timings: Timings,
 }).meta({ id: "LlamaText" });
 export type LlamaText = z.output<typeof LlamaText>;

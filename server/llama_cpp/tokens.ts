@@ -43,25 +43,21 @@ const Piece = z.strictObject({
 /** The answer of `POST /tokenize`. */
 export const Tokenized = z.strictObject({
   tokens: z.union([z.array(z.int().min(0)), z.array(Piece)]),
-  count: z.int().min(0).optional().meta({ description: "How many; with prompt." }),
-  max_model_len: z.int().min(1).optional().meta({
-    description: "Tokens of the model's context; with prompt.",
-  }),
+  count: z.int().min(0).optional().describe("How many; with prompt."),
+  max_model_len: z.int().min(1).optional().describe("Tokens of the model's context; with prompt."),
 }).meta({ id: "Tokenized" });
 export type Tokenized = z.output<typeof Tokenized>;
 
 /** The body of `POST /detokenize`. */
 export const DetokenizeRequest = z.object({
   ...modelFields,
-  tokens: tokenIds().meta({ description: "The ids of tokens." }),
+  tokens: tokenIds().describe("The ids of tokens."),
 }, wants("a JSON object")).meta({ id: "DetokenizeRequest" });
 
 /** The answer of `POST /detokenize`. */
 export const Detokenized = z.strictObject({
-  content: z.string().meta({
-    description: "Their text; special tokens as the vocabulary writes them.",
-  }),
-  prompt: z.string().meta({ description: "The same, as vLLM calls it." }),
+  content: z.string().describe("Their text; special tokens as the vocabulary writes them."),
+  prompt: z.string().describe("The same, as vLLM calls it."),
 }).meta({ id: "Detokenized" });
 export type Detokenized = z.output<typeof Detokenized>;
 

@@ -16,46 +16,46 @@ export const McpToolList = z.strictObject({
   tools: z.array(z.strictObject({
     type: z.literal("function"),
     function: z.strictObject({
-      name: z.string().meta({ description: "SERVER__TOOL, unlike that of every other tool." }),
+      name: z.string().describe("SERVER__TOOL, unlike that of every other tool."),
       description: z.string().optional(),
-      parameters: z.record(z.string(), z.unknown()).meta({
-        description: "A JSON Schema that arguments follow.",
-      }),
-    }).meta({ description: "As /v1/chat/completions takes it in `tools`." }),
+      parameters: z.record(z.string(), z.unknown()).describe(
+        "A JSON Schema that arguments follow.",
+      ),
+    }).describe("As /v1/chat/completions takes it in `tools`."),
     server: z.string(),
-    title: z.string().optional().meta({ description: "What a person reads." }),
-    read_only: z.boolean().meta({
-      description: "Whether its server says that it changes nothing, which m40 cannot check.",
-    }),
-    allowed: z.boolean().meta({ description: "Whether it may be called without asking." }),
+    title: z.string().optional().describe("What a person reads."),
+    read_only: z.boolean().describe(
+      "Whether its server says that it changes nothing, which m40 cannot check.",
+    ),
+    allowed: z.boolean().describe("Whether it may be called without asking."),
   })),
   servers: z.array(z.strictObject({
     name: z.string(),
-    state: z.enum(["ready", "failed", "ended"]).meta({
-      description: "A server that has ended is started again by the next call.",
-    }),
-    error: z.string().optional().meta({ description: "Why it failed." }),
+    state: z.enum(["ready", "failed", "ended"]).describe(
+      "A server that has ended is started again by the next call.",
+    ),
+    error: z.string().optional().describe("Why it failed."),
   })),
 }).meta({ id: "McpToolList" });
 
 /** The body of `POST /m40/mcp/call`. */
 export const McpCallRequest = z.object({
-  name: z.string(wants("a string")).meta({ description: "A tool's name." }),
+  name: z.string(wants("a string")).describe("A tool's name."),
   arguments: z.union(
     [z.string(), requiredObject()],
     wants("an object, or the JSON of one"),
-  ).meta({ description: "Its arguments: an object, or its JSON, as a call of a model has it." }),
-  confirmed: z.boolean(wants("a boolean")).optional().meta({
-    description: "Whether the user has said yes to this call. A tool that is not allowed wants it.",
-  }),
+  ).describe("Its arguments: an object, or its JSON, as a call of a model has it."),
+  confirmed: z.boolean(wants("a boolean")).optional().describe(
+    "Whether the user has said yes to this call. A tool that is not allowed wants it.",
+  ),
 }, wants("a JSON object")).meta({ id: "McpCallRequest" });
 
 /** The answer of `POST /m40/mcp/call`. */
 export const McpCallResult = z.strictObject({
-  content: z.string().meta({
-    description: "What the model gets: the content of the message of the role `tool`.",
-  }),
-  is_error: z.boolean().meta({ description: "Whether the tool did not do what was asked." }),
+  content: z.string().describe(
+    "What the model gets: the content of the message of the role `tool`.",
+  ),
+  is_error: z.boolean().describe("Whether the tool did not do what was asked."),
 }).meta({ id: "McpCallResult" });
 
 /**

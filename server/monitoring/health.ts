@@ -8,22 +8,20 @@ import { get } from "../route.ts";
 export const Health = z.union([
   z.strictObject({
     status: z.enum(["ok", "draining"]),
-    running: z.int().min(0).meta({ description: "Sequences that run." }),
-    waiting: z.int().min(0).meta({
-      description: "Sequences that wait for their turn, and requests that wait for their model.",
-    }),
-    lost: z.string().optional().meta({
-      description:
-        "What a device was lost by, or why it was unavailable, until a model is loaded again, which the next request tries.",
-    }),
-    lost_replicas: z.int().min(0).optional().meta({
-      description:
-        "Replicas of models that are lost or loaded again, while others compute; absent where none is.",
-    }),
+    running: z.int().min(0).describe("Sequences that run."),
+    waiting: z.int().min(0).describe(
+      "Sequences that wait for their turn, and requests that wait for their model.",
+    ),
+    lost: z.string().optional().describe(
+      "What a device was lost by, or why it was unavailable, until a model is loaded again, which the next request tries.",
+    ),
+    lost_replicas: z.int().min(0).optional().describe(
+      "Replicas of models that are lost or loaded again, while others compute; absent where none is.",
+    ),
   }),
   z.strictObject({
     status: z.literal("failed"),
-    reason: z.string().meta({ description: "What became of the device, or of the models." }),
+    reason: z.string().describe("What became of the device, or of the models."),
   }),
 ]).meta({ id: "Health" });
 export type Health = z.output<typeof Health>;

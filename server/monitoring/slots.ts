@@ -21,31 +21,30 @@ const count = () => z.int().min(0);
 export const ResidentObject = z.strictObject({
   id: z.string(),
   state: z.enum(["loading", "ready", "unloading"]),
-  requests: count().meta({ description: "Requests that use it." }),
-  waiting: count().meta({ description: "Requests that wait until they may use it." }),
-  memory_bytes: count().optional().meta({
-    description: "Memory of the device that it takes, where it is loaded.",
-  }),
-  expires_in_seconds: z.number().optional().meta({
-    description: "When it is unloaded if it stays unused; absent: not by itself.",
-  }),
+  requests: count().describe("Requests that use it."),
+  waiting: count().describe("Requests that wait until they may use it."),
+  memory_bytes: count().optional().describe(
+    "Memory of the device that it takes, where it is loaded.",
+  ),
+  expires_in_seconds: z.number().optional().describe(
+    "When it is unloaded if it stays unused; absent: not by itself.",
+  ),
 }).meta({ id: "ModelInMemory" });
 
 /** One sequence, as `GET /slots` shows it. */
 export const SlotObject = z.strictObject({
-  id: count().meta({ description: "In the order of arrival, since its model was loaded." }),
+  id: count().describe("In the order of arrival, since its model was loaded."),
   model: z.string(),
   state: z.enum(["waiting", "prefilling", "decoding", "preempted"]),
   prompt_tokens: count(),
-  computed_tokens: count().meta({
-    description: "Tokens of prompt and output whose K and V are in its KV blocks.",
-  }),
+  computed_tokens: count().describe(
+    "Tokens of prompt and output whose K and V are in its KV blocks.",
+  ),
   generated_tokens: count(),
   pages: count(),
-  device: z.string().optional().meta({
-    description:
-      "Where its model is on several devices with all of it on each: the one that computes it; absent while it waits for one.",
-  }),
+  device: z.string().optional().describe(
+    "Where its model is on several devices with all of it on each: the one that computes it; absent while it waits for one.",
+  ),
   age_seconds: z.number(),
 }).meta({ id: "Slot" });
 export type SlotObject = z.output<typeof SlotObject>;
@@ -58,29 +57,26 @@ const DEVICE_FIELDS = {
   temperature_celsius: z.number().optional(),
   power_watts: z.number().optional(),
   power_limit_watts: z.number().optional(),
-  memory_bytes_per_second: z.number().optional().meta({
-    description: "What its memory gives at most, by its clock and width.",
-  }),
+  memory_bytes_per_second: z.number().optional().describe(
+    "What its memory gives at most, by its clock and width.",
+  ),
   clock_khz: z.number().optional(),
   memory_clock_khz: z.number().optional(),
-  utilisation: z.number().optional().meta({
-    description: "The share of the time in which kernels ran, 0 to 1.",
-  }),
-  rest_share: z.number().optional().meta({
-    description:
-      "The share of the time in which it pauses between steps, 0 to 1; absent where it has no limits.",
-  }),
+  utilisation: z.number().optional().describe(
+    "The share of the time in which kernels ran, 0 to 1.",
+  ),
+  rest_share: z.number().optional().describe(
+    "The share of the time in which it pauses between steps, 0 to 1; absent where it has no limits.",
+  ),
   executors: z.array(z.strictObject({
     executor: z.enum(["auto", "launches", "graphs", "resident"]),
     sequences: z.array(count()),
-  })).optional().meta({
-    description:
-      "What steps of so many sequences that decode are run by on a GPU; auto where it is not decided yet.",
-  }),
-  no_resident: z.string().optional().meta({
-    description:
-      "Why a persistent kernel runs none of them, or not all, where --executor is resident, or auto, which would try it.",
-  }),
+  })).optional().describe(
+    "What steps of so many sequences that decode are run by on a GPU; auto where it is not decided yet.",
+  ),
+  no_resident: z.string().optional().describe(
+    "Why a persistent kernel runs none of them, or not all, where --executor is resident, or auto, which would try it.",
+  ),
 };
 
 /** The device as it is now; what is not known is absent. */
@@ -90,100 +86,86 @@ export type DeviceObject = z.output<typeof DeviceObject>;
 
 /** One of several devices that a model is on. */
 export const CardObject = z.strictObject({
-  id: z.string().meta({ description: "As it was asked for: cuda:1." }),
-  first_layer: count().optional().meta({
-    description:
-      "The first and last of the model's layers there; absent where each device has some of each layer, or a replica of the whole model.",
-  }),
+  id: z.string().describe("As it was asked for: cuda:1."),
+  first_layer: count().optional().describe(
+    "The first and last of the model's layers there; absent where each device has some of each layer, or a replica of the whole model.",
+  ),
   last_layer: count().optional(),
-  row_share: z.number().optional().meta({
-    description:
-      "Its part of the rows of the model's large products, where these are split over the devices: all devices' together are 1.",
-  }),
-  model_bytes: count().meta({ description: "Memory that the model takes there." }),
-  state: z.enum(["ready", "lost", "loading"]).optional().meta({
-    description: "Of a replica: whether it computes, is lost, or is loaded again.",
-  }),
-  reason: z.string().optional().meta({
-    description: "Of a replica that is not ready: what it was lost by, or why it cannot be loaded.",
-  }),
-  sequences: count().optional().meta({ description: "Of a replica: sequences that it was given." }),
-  losses: count().optional().meta({
-    description: "Of a replica: how often it was lost since its model was loaded.",
-  }),
+  row_share: z.number().optional().describe(
+    "Its part of the rows of the model's large products, where these are split over the devices: all devices' together are 1.",
+  ),
+  model_bytes: count().describe("Memory that the model takes there."),
+  state: z.enum(["ready", "lost", "loading"]).optional().describe(
+    "Of a replica: whether it computes, is lost, or is loaded again.",
+  ),
+  reason: z.string().optional().describe(
+    "Of a replica that is not ready: what it was lost by, or why it cannot be loaded.",
+  ),
+  sequences: count().optional().describe("Of a replica: sequences that it was given."),
+  losses: count().optional().describe(
+    "Of a replica: how often it was lost since its model was loaded.",
+  ),
   ...DEVICE_FIELDS,
 }).meta({ id: "Card", description: "One of several devices that a model is on." });
 export type CardObject = z.output<typeof CardObject>;
 
 /** The disk cache as models in memory see it. */
 export const DiskCacheObject = z.strictObject({
-  bytes: count().meta({ description: "Bytes of all models' files, as far as is known." }),
+  bytes: count().describe("Bytes of all models' files, as far as is known."),
   limit_bytes: count(),
-  pages: count().meta({ description: "KV blocks of the models in memory." }),
-  pages_read: count().meta({ description: "Since the models were loaded, as are the next three." }),
+  pages: count().describe("KV blocks of the models in memory."),
+  pages_read: count().describe("Since the models were loaded, as are the next three."),
   pages_written: count(),
   pages_damaged: count(),
-  failures: count().meta({ description: "KV blocks that could not be read or written." }),
-  writable: z.boolean().meta({ description: "Whether KV blocks are still written." }),
+  failures: count().describe("KV blocks that could not be read or written."),
+  writable: z.boolean().describe("Whether KV blocks are still written."),
 }).meta({ id: "DiskCache" });
 
 /** The answer of `GET /slots`. */
 export const SlotsObject = z.strictObject({
-  model: z.string().nullable().meta({
-    description: "The model that was used last; null where none is in memory.",
-  }),
-  models: z.array(ResidentObject).meta({
-    description: "Those in memory or on their way, the one used last first.",
-  }),
-  waiting_for_model: count().meta({
-    description: "Requests that wait for a model to be loaded; they count in waiting.",
-  }),
+  model: z.string().nullable().describe(
+    "The model that was used last; null where none is in memory.",
+  ),
+  models: z.array(ResidentObject).describe(
+    "Those in memory or on their way, the one used last first.",
+  ),
+  waiting_for_model: count().describe(
+    "Requests that wait for a model to be loaded; they count in waiting.",
+  ),
   draining: z.boolean(),
   running: count(),
   waiting: count(),
-  kv_pages: count().meta({
-    description: "KV blocks of all models in memory, as are the next two.",
-  }),
+  kv_pages: count().describe("KV blocks of all models in memory, as are the next two."),
   kv_pages_used: count(),
-  kv_pages_idle: count().meta({
-    description: "Unused KV blocks, kept for prompts that begin alike.",
-  }),
-  state_slots: count().meta({
-    description:
-      "Slots of recurrent states, of models that keep some; as are the next two. 0 where none does.",
-  }),
+  kv_pages_idle: count().describe("Unused KV blocks, kept for prompts that begin alike."),
+  state_slots: count().describe(
+    "Slots of recurrent states, of models that keep some; as are the next two. 0 where none does.",
+  ),
   state_slots_used: count(),
-  state_slots_idle: count().meta({
-    description: "Slots of states that are kept for prompts that begin alike.",
-  }),
-  prefix_tokens_queried: count().meta({
-    description: "Tokens that were looked for in the prefix cache.",
-  }),
-  prefix_tokens_found: count().meta({ description: "Those of them that were found." }),
-  disk_cache: DiskCacheObject.optional().meta({ description: "Absent where there is none." }),
+  state_slots_idle: count().describe("Slots of states that are kept for prompts that begin alike."),
+  prefix_tokens_queried: count().describe("Tokens that were looked for in the prefix cache."),
+  prefix_tokens_found: count().describe("Those of them that were found."),
+  disk_cache: DiskCacheObject.optional().describe("Absent where there is none."),
   preemptions: count(),
-  rested_seconds: z.number().meta({
-    description:
-      "Seconds in which steps waited so that the device stayed below --max-temperature and --max-power.",
-  }),
-  tokens_per_second: z.number().meta({
-    description: "Tokens that all sequences together decoded, a second, in the last ten seconds.",
-  }),
-  read_bytes_per_second: z.number().meta({
-    description:
-      "Bytes of weights, keys and values that steps read of the device's memory a second, at the least, in the " +
+  rested_seconds: z.number().describe(
+    "Seconds in which steps waited so that the device stayed below --max-temperature and --max-power.",
+  ),
+  tokens_per_second: z.number().describe(
+    "Tokens that all sequences together decoded, a second, in the last ten seconds.",
+  ),
+  read_bytes_per_second: z.number().describe(
+    "Bytes of weights, keys and values that steps read of the device's memory a second, at the least, in the " +
       "last five seconds.",
-  }),
-  device: DeviceObject.optional().meta({
-    description:
-      "The device of the model that was used last; absent where none is in memory. Where the model is on several, all of them together.",
-  }),
-  devices: z.array(CardObject).optional().meta({
-    description: "Each of the devices, where the model is on several.",
-  }),
-  slots: z.array(SlotObject).meta({
-    description: "Those running first, in the order in which they are served.",
-  }),
+  ),
+  device: DeviceObject.optional().describe(
+    "The device of the model that was used last; absent where none is in memory. Where the model is on several, all of them together.",
+  ),
+  devices: z.array(CardObject).optional().describe(
+    "Each of the devices, where the model is on several.",
+  ),
+  slots: z.array(SlotObject).describe(
+    "Those running first, in the order in which they are served.",
+  ),
 }).meta({ id: "Slots" });
 export type SlotsObject = z.output<typeof SlotsObject>;
 

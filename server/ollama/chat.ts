@@ -27,9 +27,7 @@ import { answeredCallsField, callsField, OpenCalls, readTools, toolsField } from
 const ROLES = ["system", "user", "assistant", "tool"] as const;
 
 const Message = z.object({
-  role: oneOf(ROLES).meta({
-    description: "The role that speaks.",
-  }),
+  role: oneOf(ROLES).describe("The role that speaks."),
   content: string("What is said."),
   thinking: string(
     "The reasoning of an assistant's message that is sent back, where the template shows it.",
@@ -45,11 +43,10 @@ const Message = z.object({
 /** The body of `POST /api/chat`. */
 export const OllamaChatRequest = z.object({
   ...commonFields,
-  messages: z.preprocess((value) => value ?? [], arrayOf(Message, "an array of messages")).meta({
-    description:
-      "The conversation so far. An assistant's message at its end is continued. Absent or empty: the model is " +
+  messages: z.preprocess((value) => value ?? [], arrayOf(Message, "an array of messages")).describe(
+    "The conversation so far. An assistant's message at its end is continued. Absent or empty: the model is " +
       "only loaded, or with keep_alive 0 unloaded.",
-  }),
+  ),
   tools: toolsField,
 }, wants("a JSON object")).meta({ id: "OllamaChatRequest" });
 type Body = z.output<typeof OllamaChatRequest>;

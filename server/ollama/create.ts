@@ -43,7 +43,7 @@ type Body = z.output<typeof CreateRequest>;
 
 /** The answer of `POST /api/create`, and the lines of its stream. */
 export const CreateStatus = z.strictObject({
-  status: z.string().meta({ description: "What is done; success in the last line." }),
+  status: z.string().describe("What is done; success in the last line."),
 }).meta({ id: "OllamaCreateStatus" });
 type CreateStatus = z.output<typeof CreateStatus>;
 

@@ -12,14 +12,10 @@ import { type Gguf, readGguf, sizesByType } from "../../engine/mod.ts";
 export const Details = z.strictObject({
   parent_model: z.literal(""),
   format: z.literal("gguf"),
-  family: z.string().meta({
-    description: "Its architecture; empty where the file cannot be read.",
-  }),
+  family: z.string().describe("Its architecture; empty where the file cannot be read."),
   families: z.array(z.string()),
-  parameter_size: z.string().meta({ description: "How many weights it has, such as 7.24B." }),
-  quantization_level: z.string().meta({
-    description: "The tensor type that most of its bytes have.",
-  }),
+  parameter_size: z.string().describe("How many weights it has, such as 7.24B."),
+  quantization_level: z.string().describe("The tensor type that most of its bytes have."),
 });
 export type Details = z.output<typeof Details>;
 

@@ -6,7 +6,7 @@ export const OLLAMA_PATHS = /^\/api(\/|$)/;
 
 /** What every error is, in an answer and as a stream's last line. */
 export const OllamaError = z.strictObject({
-  error: z.string().meta({ description: "What was got, what was wanted and what to do." }),
+  error: z.string().describe("What was got, what was wanted and what to do."),
 }).meta({ id: "OllamaError" });
 
 /** The content type of {@link NDJSON}. */

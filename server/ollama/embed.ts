@@ -40,9 +40,7 @@ export const OllamaEmbedRequest = z.object({
       const texts = Array.isArray(value) && value.length <= MAX_TEXTS && value.every(isString);
       return texts ? value : undefined;
     },
-  ).optional().meta({
-    description: "A text or several. Absent or empty: the model is only loaded.",
-  }),
+  ).optional().describe("A text or several. Absent or empty: the model is only loaded."),
   truncate: boolean(
     "Whether what of a text is beyond the context is left out; false: it is refused. Default true.",
   ),
@@ -52,13 +50,11 @@ export const OllamaEmbedRequest = z.object({
 
 /** The answer of `POST /api/embed`. */
 export const OllamaEmbeddings = z.strictObject({
-  model: z.string().meta({ description: "The model, as it was asked for." }),
-  embeddings: z.array(z.array(z.number())).meta({
-    description: "A vector of length 1 for each text.",
-  }),
+  model: z.string().describe("The model, as it was asked for."),
+  embeddings: z.array(z.array(z.number())).describe("A vector of length 1 for each text."),
   total_duration: nanoseconds("From the request's arrival to the answer"),
   load_duration: nanoseconds("What of that it waited for its model"),
-  prompt_eval_count: z.int().min(0).meta({ description: "Tokens of all texts." }),
+  prompt_eval_count: z.int().min(0).describe("Tokens of all texts."),
 }).meta({ id: "OllamaEmbeddings" });
 
 /** The body of `POST /api/embeddings`. */
@@ -70,7 +66,7 @@ export const OllamaEmbeddingRequest = z.object({
 
 /** The answer of `POST /api/embeddings`. */
 export const OllamaEmbedding = z.strictObject({
-  embedding: z.array(z.number()).meta({ description: "A vector of length 1." }),
+  embedding: z.array(z.number()).describe("A vector of length 1."),
 }).meta({ id: "OllamaEmbedding" });
 
 /** `POST /api/embed` and the older `POST /api/embeddings`: vectors by which texts alike are found. */

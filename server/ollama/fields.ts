@@ -20,7 +20,7 @@ import { invalid, unsupported } from "../errors.ts";
 import { Options } from "./options.ts";
 
 /** A field that is refused unless it says nothing. */
-export const refused = (description: string) => z.unknown().optional().meta({ description });
+export const refused = (description: string) => z.unknown().optional().describe(description);
 
 /** What `format` holds an answer to, "free" where to nothing; undefined for what it cannot be. */
 function formatConstraint(format: unknown): Constraint | "free" | undefined {
@@ -49,20 +49,18 @@ export const commonFields = {
         : typeof value === "boolean"
         ? value
         : undefined,
-  ).optional().meta({
-    description:
-      "Whether the model reasons before it answers, or how much: what its template knows of that. False ends " +
+  ).optional().describe(
+    "Whether the model reasons before it answers, or how much: what its template knows of that. False ends " +
       'what it begins all the same; "none", "off" and "" are false. Absent: as the model does.',
-  }),
+  ),
   format: read(
     '"json" or a JSON Schema',
     { anyOf: [{ const: "json" }, { const: "" }, { type: "object" }, { type: "null" }] },
     formatConstraint,
-  ).optional().meta({
-    description:
-      '"json": the answer is a JSON object; a JSON Schema: it is JSON that is valid by it. Objects have no members ' +
+  ).optional().describe(
+    '"json": the answer is a JSON object; a JSON Schema: it is JSON that is valid by it. Objects have no members ' +
       "that it does not name, unless it has additionalProperties.",
-  }),
+  ),
   logprobs: boolean("Whether the answer's tokens carry their log-probabilities."),
   top_logprobs: integer(0, 20, "So many likeliest tokens for each, with logprobs."),
   truncate: ignored("Whether a conversation that is too long is shortened; here it is refused."),
@@ -109,27 +107,26 @@ export function thinkingBudget(think: CommonFields["think"]): number | undefined
 
 /** A field that says how long something took. */
 export const nanoseconds = (description: string) =>
-  z.int().min(0).meta({ description: `${description}, in nanoseconds.` });
+  z.int().min(0).describe(`${description}, in nanoseconds.`);
 
 /** What every piece of an answer begins with. */
 export const headFields = {
-  model: z.string().meta({ description: "The model, as it was asked for." }),
+  model: z.string().describe("The model, as it was asked for."),
   created_at: z.iso.datetime(),
 };
 
 /** What the last piece of an answer has. */
 export const endFields = {
   done: z.literal(true),
-  done_reason: z.enum(["stop", "length", "load", "unload"]).meta({
-    description:
-      "What ended it: the model or a stop string, or the number of tokens. Of a request without a prompt: what " +
+  done_reason: z.enum(["stop", "length", "load", "unload"]).describe(
+    "What ended it: the model or a stop string, or the number of tokens. Of a request without a prompt: what " +
       "it has done with the model.",
-  }),
+  ),
   total_duration: nanoseconds("From the request's arrival to the answer's end"),
   load_duration: nanoseconds("What of that it waited for its model"),
-  prompt_eval_count: z.int().min(0).meta({ description: "Tokens of the prompt." }),
+  prompt_eval_count: z.int().min(0).describe("Tokens of the prompt."),
   prompt_eval_duration: nanoseconds("How long the prompt took, the first token included"),
-  eval_count: z.int().min(0).meta({ description: "Tokens sampled, reasoning and end included." }),
+  eval_count: z.int().min(0).describe("Tokens sampled, reasoning and end included."),
   eval_duration: nanoseconds("From the first token to the last"),
 };
 const END = z.strictObject(endFields);
@@ -149,19 +146,18 @@ export const logprobsField = {
       ...tokenLogprob,
       top_logprobs: z.array(z.strictObject(tokenLogprob)).optional(),
     }),
-  ).optional().meta({
-    description:
-      "Of the tokens of this piece, where they were asked for; those of reasoning and calls are left out.",
-  }),
+  ).optional().describe(
+    "Of the tokens of this piece, where they were asked for; those of reasoning and calls are left out.",
+  ),
 };
 /** Log-probabilities as answers have them. */
 export type Logprobs = z.output<typeof logprobsField.logprobs>;
 
 /** The field for reasoning, in both. */
 export const thinkingField = {
-  thinking: z.string().optional().meta({
-    description: "The model's reasoning, where there is some and it is separate.",
-  }),
+  thinking: z.string().optional().describe(
+    "The model's reasoning, where there is some and it is separate.",
+  ),
 };
 
 /** A request's model; in addition to {@link modelFields} for requests that must name one. */

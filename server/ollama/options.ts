@@ -23,9 +23,7 @@ const MACHINE = {
 /** The `options` of a request. */
 export const Options = z.object({
   ...sameFields,
-  seed: sameFields.seed.meta({
-    description: "The same seed samples the same tokens; -1: a new one each time.",
-  }),
+  seed: sameFields.seed.describe("The same seed samples the same tokens; -1: a new one each time."),
   repeat_penalty: repetition_penalty,
   num_predict: integer(
     -2,
@@ -40,9 +38,9 @@ export const Options = z.object({
       "allows, or --ctx says, and what is longer than that is refused.",
   ),
   ...MACHINE,
-}, wants("an object")).nullish().meta({
-  description: "How tokens are sampled, and how many. What is absent is as the model's file says.",
-});
+}, wants("an object")).nullish().describe(
+  "How tokens are sampled, and how many. What is absent is as the model's file says.",
+);
 
 /** What of a request says how its answer is made. */
 export interface Asked {

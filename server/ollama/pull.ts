@@ -23,13 +23,12 @@ export const PullRequest = z.object({
 
 /** The answer of `POST /api/pull`, and the lines of its stream. */
 export const PullStatus = z.strictObject({
-  status: z.string().meta({ description: "What is done; success in the last line." }),
-  digest: z.string().regex(/^sha256:[0-9a-f]{64}$/).optional().meta({
-    description:
-      "sha256: and 64 hexadecimal digits, which identify what is fetched: those of its source's name.",
-  }),
-  total: z.int().min(0).optional().meta({ description: "Bytes in all, where that is known." }),
-  completed: z.int().min(0).optional().meta({ description: "Bytes that are there." }),
+  status: z.string().describe("What is done; success in the last line."),
+  digest: z.string().regex(/^sha256:[0-9a-f]{64}$/).optional().describe(
+    "sha256: and 64 hexadecimal digits, which identify what is fetched: those of its source's name.",
+  ),
+  total: z.int().min(0).optional().describe("Bytes in all, where that is known."),
+  completed: z.int().min(0).optional().describe("Bytes that are there."),
 }).meta({ id: "OllamaPullStatus" });
 type PullStatus = z.output<typeof PullStatus>;
 

@@ -18,7 +18,7 @@ const OLLAMA_VERSION = "0.17.4";
 
 /** The answer of `GET /api/version`. */
 export const OllamaVersion = z.strictObject({
-  version: z.string().meta({ description: "The version of Ollama that has this API, not m40's." }),
+  version: z.string().describe("The version of Ollama that has this API, not m40's."),
 }).meta({ id: "OllamaVersion" });
 
 /** What its clients look for at the root, to see whether a server is there. */

@@ -19,19 +19,19 @@ export const ShowRequest = z.object({
 
 /** The answer of `POST /api/show`. */
 export const Shown = z.strictObject({
-  license: z.string().optional().meta({ description: "Where the file says." }),
-  modelfile: z.string().meta({ description: "What of a Modelfile is known of it." }),
-  parameters: z.string().meta({ description: "What came with it, a line each; may be empty." }),
-  template: z.string().meta({ description: "Its chat template, in Jinja; may be empty." }),
-  system: z.string().optional().meta({ description: "The system message that came with it." }),
+  license: z.string().optional().describe("Where the file says."),
+  modelfile: z.string().describe("What of a Modelfile is known of it."),
+  parameters: z.string().describe("What came with it, a line each; may be empty."),
+  template: z.string().describe("Its chat template, in Jinja; may be empty."),
+  system: z.string().optional().describe("The system message that came with it."),
   details: Details,
-  model_info: z.record(z.string(), z.unknown()).meta({
-    description: "The metadata of its file; null instead of lists.",
-  }),
-  capabilities: z.array(z.enum(["completion", "embedding", "insert", "thinking", "tools"])).meta({
-    description:
+  model_info: z.record(z.string(), z.unknown()).describe(
+    "The metadata of its file; null instead of lists.",
+  ),
+  capabilities: z.array(z.enum(["completion", "embedding", "insert", "thinking", "tools"]))
+    .describe(
       "What it can do here: embedding is named where its file says how; insert is to fill in the middle.",
-  }),
+    ),
   modified_at: z.iso.datetime(),
 }).meta({ id: "OllamaShown" });
 type Shown = z.output<typeof Shown>;

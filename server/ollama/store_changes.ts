@@ -13,10 +13,10 @@ import { storeToChange, withoutFolder } from "./store_access.ts";
 
 /** The body of `POST /api/copy`. */
 export const CopyRequest = z.object({
-  source: z.string(wants("the name of a model")).meta({ description: "A stored model." }),
-  destination: z.string(wants("a name")).meta({
-    description: "What the copy is called: a name that no model of the models directory has.",
-  }),
+  source: z.string(wants("the name of a model")).describe("A stored model."),
+  destination: z.string(wants("a name")).describe(
+    "What the copy is called: a name that no model of the models directory has.",
+  ),
 }, wants("a JSON object")).meta({ id: "OllamaCopyRequest" });
 
 /** The body of `DELETE /api/delete`. */

@@ -9,14 +9,13 @@ import { Details, type Headers, modifiedAt, type PlacedModel, placedModels } fro
 import { taggedName } from "./names.ts";
 
 const modelFields = {
-  name: z.string().meta({ description: "With a tag, which is latest where it has none." }),
-  model: z.string().meta({ description: "The same." }),
-  size: z.int().min(0).meta({ description: "Bytes: of its file, or of what it takes in memory." }),
-  digest: z.string().regex(/^[0-9a-f]{64}$/).meta({
-    description:
-      "64 hexadecimal digits, the same as long as its file is: the file's SHA-256, where the model was pulled and " +
+  name: z.string().describe("With a tag, which is latest where it has none."),
+  model: z.string().describe("The same."),
+  size: z.int().min(0).describe("Bytes: of its file, or of what it takes in memory."),
+  digest: z.string().regex(/^[0-9a-f]{64}$/).describe(
+    "64 hexadecimal digits, the same as long as its file is: the file's SHA-256, where the model was pulled and " +
       "its source gave it; else that of the file's path, size and time.",
-  }),
+  ),
   details: Details,
 };
 
@@ -27,10 +26,10 @@ export const Tags = z.strictObject({ models: z.array(Tag) }).meta({ id: "OllamaT
 
 const Running = z.strictObject({
   ...modelFields,
-  expires_at: z.iso.datetime().meta({
-    description: "When it is unloaded if it stays unused; in the year 9999: not by itself.",
-  }),
-  size_vram: z.int().min(0).meta({ description: "What of it is on a GPU." }),
+  expires_at: z.iso.datetime().describe(
+    "When it is unloaded if it stays unused; in the year 9999: not by itself.",
+  ),
+  size_vram: z.int().min(0).describe("What of it is on a GPU."),
   context_length: z.int().min(1),
 });
 

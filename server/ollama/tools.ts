@@ -25,9 +25,9 @@ const ToolField = z.object({
 }, wants("an object")).meta({ title: "OllamaTool", description: "A function of the client's." });
 
 /** The tools of a request; nothing and null are none. */
-export const toolsField = optionalArrayOf(ToolField, "an array of tools").meta({
-  description: "The functions that the model may call.",
-});
+export const toolsField = optionalArrayOf(ToolField, "an array of tools").describe(
+  "The functions that the model may call.",
+);
 
 /** A call in an assistant's message that is sent back. */
 const CallField = z.object({
@@ -39,9 +39,9 @@ const CallField = z.object({
 }, wants("an object"));
 
 /** The calls of an assistant's message. */
-export const callsField = optionalArrayOf(CallField, "an array of calls").meta({
-  description: "The functions that the assistant called.",
-});
+export const callsField = optionalArrayOf(CallField, "an array of calls").describe(
+  "The functions that the assistant called.",
+);
 
 /** A call in an answer. */
 const AnsweredCall = z.strictObject({
@@ -49,18 +49,16 @@ const AnsweredCall = z.strictObject({
   function: z.strictObject({
     index: z.int().min(0),
     name: z.string(),
-    arguments: z.record(z.string(), z.unknown()).meta({
-      description: "Valid by the function's schema.",
-    }),
+    arguments: z.record(z.string(), z.unknown()).describe("Valid by the function's schema."),
   }),
 }).meta({ id: "OllamaToolCall" });
 export type AnsweredCall = z.output<typeof AnsweredCall>;
 
 /** The field for calls, in answers. */
 export const answeredCallsField = {
-  tool_calls: z.array(AnsweredCall).optional().meta({
-    description: "The functions that the model calls, where it does; each is whole.",
-  }),
+  tool_calls: z.array(AnsweredCall).optional().describe(
+    "The functions that the model calls, where it does; each is whole.",
+  ),
 };
 
 /**

@@ -72,20 +72,18 @@ const MESSAGE_ROLES = [...ROLES, "function"] as const;
 
 /** A message of the conversation; `readMessages` has what its content may be. */
 export const Message = z.object({
-  role: z.enum(MESSAGE_ROLES, wants(ROLES.map((role) => `"${role}"`).join(", "))).meta({
-    description:
-      "Who speaks; function is the older name of tool, for the result of a function_call.",
-  }),
+  role: z.enum(MESSAGE_ROLES, wants(ROLES.map((role) => `"${role}"`).join(", "))).describe(
+    "Who speaks; function is the older name of tool, for the result of a function_call.",
+  ),
   content: z.unknown().meta({
     anyOf: [
       { type: "string" },
       { type: "array", items: PART_SCHEMA },
       { type: "null" },
     ],
-  }).optional().meta({
-    description:
-      "What is said: a text, or parts of it. Only an assistant's and a tool's may be absent.",
-  }),
+  }).optional().describe(
+    "What is said: a text, or parts of it. Only an assistant's and a tool's may be absent.",
+  ),
   name: string("The speaker's name, if the template shows it."),
   reasoning_content: string(
     "The reasoning of an assistant's message that is sent back, if the template shows it.",
@@ -109,9 +107,9 @@ export type Message = z.output<typeof Message>;
 
 /** The messages, and how the template makes a prompt of them: alike wherever a conversation is taken. */
 export const conversationFields = {
-  messages: arrayOf(Message, "an array of at least one message", 1).meta({
-    description: "The conversation so far.",
-  }),
+  messages: arrayOf(Message, "an array of at least one message", 1).describe(
+    "The conversation so far.",
+  ),
   continue_final_message: boolean(
     "Whether the last message, an assistant's, is unfinished: the answer continues it.",
   ),
@@ -171,18 +169,16 @@ export const ChatCompletionRequest = z.object({
   ...samplingFields,
   ...constraintFields,
   ...othersFields,
-  documents: z.unknown().optional().meta({
-    description: "Not supported: absent, null or empty. Texts belong into messages.",
-  }),
+  documents: z.unknown().optional().describe(
+    "Not supported: absent, null or empty. Texts belong into messages.",
+  ),
   modalities: strings('Not supported but for ["text"].'),
   functions: z.array(z.unknown(), wants("an array")).nullish()
-    .meta({
-      description: "Not supported: absent or empty. It is the older form of tools.",
-    }),
+    .describe("Not supported: absent or empty. It is the older form of tools."),
   function_call: z.unknown().optional()
-    .meta({ description: 'Not supported but for "none" and "auto", which do nothing.' }),
-  audio: z.unknown().optional().meta({ description: "Not supported: absent." }),
-  web_search_options: z.unknown().optional().meta({ description: "Not supported: absent." }),
+    .describe('Not supported but for "none" and "auto", which do nothing.'),
+  audio: z.unknown().optional().describe("Not supported: absent."),
+  web_search_options: z.unknown().optional().describe("Not supported: absent."),
   user: string("The caller's user. Accepted, without effect."),
   safety_identifier: ignored("The caller's user."),
   prompt_cache_key: ignored(
@@ -199,15 +195,11 @@ export const ChatCompletionRequest = z.object({
 export type ChatCompletionRequest = z.output<typeof ChatCompletionRequest>;
 
 const tokenFields = {
-  token: z.string().meta({
-    description: "Its text; `bytes:\\xe2\\x82` for a part of a character.",
-  }),
-  logprob: z.number().meta({
-    description: "The natural logarithm of its probability by the model.",
-  }),
-  bytes: z.array(z.int().min(0).max(255)).nullable().meta({
-    description: "The bytes that it stands for; null for a control token.",
-  }),
+  token: z.string().describe("Its text; `bytes:\\xe2\\x82` for a part of a character."),
+  logprob: z.number().describe("The natural logarithm of its probability by the model."),
+  bytes: z.array(z.int().min(0).max(255)).nullable().describe(
+    "The bytes that it stands for; null for a control token.",
+  ),
 };
 
 /** A token of the content, and the likeliest ones in its place. */
@@ -230,9 +222,9 @@ export const ChatToolCall = z.strictObject({
   type: z.literal("function"),
   function: z.strictObject({
     name: z.string(),
-    arguments: z.string().meta({
-      description: "A JSON object; where max_tokens has cut the answer, the beginning of one.",
-    }),
+    arguments: z.string().describe(
+      "A JSON object; where max_tokens has cut the answer, the beginning of one.",
+    ),
   }),
 }).meta({ id: "ChatToolCall" });
 export type ChatToolCall = z.output<typeof ChatToolCall>;
@@ -243,7 +235,7 @@ export const ChatCustomCall = z.strictObject({
   type: z.literal("custom"),
   custom: z.strictObject({
     name: z.string(),
-    input: z.string().meta({ description: "What the tool is given: a text." }),
+    input: z.string().describe("What the tool is given: a text."),
   }),
 }).meta({ id: "ChatCustomCall" });
 
@@ -252,13 +244,13 @@ export const ChatChoice = z.strictObject({
   index: z.int().min(0),
   message: z.strictObject({
     role: z.literal("assistant"),
-    content: z.string().nullable().meta({ description: "Null where only tools are called." }),
-    tool_calls: z.array(z.union([ChatToolCall, ChatCustomCall])).optional().meta({
-      description: "The tools that the model calls, where it calls some.",
-    }),
-    reasoning_content: z.string().optional().meta({
-      description: "The model's reasoning, where the answer has some and m40 recognises it.",
-    }),
+    content: z.string().nullable().describe("Null where only tools are called."),
+    tool_calls: z.array(z.union([ChatToolCall, ChatCustomCall])).optional().describe(
+      "The tools that the model calls, where it calls some.",
+    ),
+    reasoning_content: z.string().optional().describe(
+      "The model's reasoning, where the answer has some and m40 recognises it.",
+    ),
     refusal: z.null(),
   }),
   logprobs: logprobs.nullable(),
@@ -268,7 +260,7 @@ export type ChatChoice = z.output<typeof ChatChoice>;
 
 const headFields = {
   id: z.string(),
-  created: z.int().meta({ description: "Seconds since 1970." }),
+  created: z.int().describe("Seconds since 1970."),
   model: z.string(),
   system_fingerprint: z.string(),
 };
@@ -279,7 +271,7 @@ export const ChatCompletion = z.strictObject({
   object: z.literal("chat.completion"),
   choices: z.array(ChatChoice),
   usage: Usage,
-  timings: Timings.optional().meta({ description: "By /chat/completions, without /v1." }),
+  timings: Timings.optional().describe("By /chat/completions, without /v1."),
 }).meta({ id: "ChatCompletion" });
 export type ChatCompletion = z.output<typeof ChatCompletion>;
 
@@ -290,30 +282,29 @@ export const ChatCompletionChunk = z.strictObject({
   choices: z.array(z.strictObject({
     index: z.int().min(0),
     delta: z.strictObject({
-      role: z.literal("assistant").optional().meta({ description: "In a choice's first event." }),
+      role: z.literal("assistant").optional().describe("In a choice's first event."),
       content: z.string().optional(),
       tool_calls: z.array(z.strictObject({
-        index: z.int().min(0).meta({ description: "Which call of the answer it is of." }),
+        index: z.int().min(0).describe("Which call of the answer it is of."),
         id: z.string().optional(),
         type: z.enum(["function", "custom"]).optional(),
         function: z.strictObject({ name: z.string().optional(), arguments: z.string() }).optional(),
         custom: z.strictObject({ name: z.string().optional(), input: z.string() }).optional()
-          .meta({ description: "Of a custom tool's call, in the place of function." }),
-      })).optional().meta({
-        description:
-          "What comes of calls; the id, the type and the name with a call's first piece.",
-      }),
+          .describe("Of a custom tool's call, in the place of function."),
+      })).optional().describe(
+        "What comes of calls; the id, the type and the name with a call's first piece.",
+      ),
       reasoning_content: z.string().optional(),
       refusal: z.null().optional(),
     }),
     logprobs: logprobs.nullable(),
-    finish_reason: finishReason.nullable().meta({ description: "In a choice's last event." }),
+    finish_reason: finishReason.nullable().describe("In a choice's last event."),
   })),
-  usage: Usage.nullish().meta({
-    description: "Only where stream_options.include_usage is true, and null but in the last event.",
-  }),
-  timings: Timings.optional().meta({
-    description: "By /chat/completions, without /v1: in the first choice's last event.",
-  }),
+  usage: Usage.nullish().describe(
+    "Only where stream_options.include_usage is true, and null but in the last event.",
+  ),
+  timings: Timings.optional().describe(
+    "By /chat/completions, without /v1: in the first choice's last event.",
+  ),
 }).meta({ id: "ChatCompletionChunk" });
 export type ChatCompletionChunk = z.output<typeof ChatCompletionChunk>;

@@ -28,9 +28,7 @@ export const LIMITS = ["max_completion_tokens", "max_tokens", "n_predict"] as co
 /** The body of `POST /v1/completions`. */
 export const CompletionRequest = z.object({
   ...modelFields,
-  prompt: prompts(MAX_CHOICES).meta({
-    description: "A text, the ids of its tokens, or several of either.",
-  }),
+  prompt: prompts(MAX_CHOICES).describe("A text, the ids of its tokens, or several of either."),
   max_completion_tokens: mostTokens("What chat calls it, as proxies rename it; it counts first."),
   max_tokens: mostTokens(
     `Tokens sampled at most; default ${DEFAULT_MAX_TOKENS}. 0 samples none: an empty text, and the prompt where ` +
@@ -74,21 +72,19 @@ export type CompletionRequest = z.output<typeof CompletionRequest>;
 
 /** The log-probabilities of a completion's tokens, in the shape of OpenAI's legacy completions. */
 export const CompletionLogprobs = z.strictObject({
-  tokens: z.array(z.string()).meta({
-    description: "The tokens' texts; `bytes:\\xe2\\x82` for a part of a character.",
-  }),
-  token_logprobs: z.array(z.number().nullable()).meta({
-    description:
-      "Natural logarithms of their probabilities by the model; null for a prompt's first token.",
-  }),
-  top_logprobs: z.array(z.record(z.string(), z.number()).nullable()).meta({
-    description: "For each token the likeliest ones in its place, and the token itself.",
-  }),
-  text_offset: z.array(z.int().min(0)).meta({
-    description:
-      "Where each token begins in the choice's text, in characters (code points); for a " +
+  tokens: z.array(z.string()).describe(
+    "The tokens' texts; `bytes:\\xe2\\x82` for a part of a character.",
+  ),
+  token_logprobs: z.array(z.number().nullable()).describe(
+    "Natural logarithms of their probabilities by the model; null for a prompt's first token.",
+  ),
+  top_logprobs: z.array(z.record(z.string(), z.number()).nullable()).describe(
+    "For each token the likeliest ones in its place, and the token itself.",
+  ),
+  text_offset: z.array(z.int().min(0)).describe(
+    "Where each token begins in the choice's text, in characters (code points); for a " +
       "part of a character, where the character begins.",
-  }),
+  ),
 }).meta({ id: "CompletionLogprobs" });
 export type CompletionLogprobs = z.output<typeof CompletionLogprobs>;
 
@@ -97,9 +93,9 @@ export const CompletionChoice = z.strictObject({
   text: z.string(),
   index: z.int().min(0),
   logprobs: CompletionLogprobs.nullable(),
-  finish_reason: z.enum(["stop", "length"]).nullable().meta({
-    description: "Null in all events of a stream but a choice's last.",
-  }),
+  finish_reason: z.enum(["stop", "length"]).nullable().describe(
+    "Null in all events of a stream but a choice's last.",
+  ),
 }).meta({ id: "CompletionChoice" });
 export type CompletionChoice = z.output<typeof CompletionChoice>;
 
@@ -107,13 +103,12 @@ export type CompletionChoice = z.output<typeof CompletionChoice>;
 export const Completion = z.strictObject({
   id: z.string(),
   object: z.literal("text_completion"),
-  created: z.int().meta({ description: "Seconds since 1970." }),
+  created: z.int().describe("Seconds since 1970."),
   model: z.string(),
   system_fingerprint: z.string(),
   choices: z.array(CompletionChoice),
-  usage: Usage.nullish().meta({
-    description:
-      "In a stream only where stream_options.include_usage is true, and null but in its last event.",
-  }),
+  usage: Usage.nullish().describe(
+    "In a stream only where stream_options.include_usage is true, and null but in its last event.",
+  ),
 }).meta({ id: "Completion" });
 export type Completion = z.output<typeof Completion>;

@@ -20,12 +20,12 @@ const FORMATS = ["float", "base64"] as const;
 /** The body of `POST /v1/embeddings`. */
 export const EmbeddingsRequest = z.object({
   ...modelFields,
-  input: prompts(MAX_TEXTS).meta({
-    description: "A text, the ids of its tokens as they are, or several of either.",
-  }),
-  encoding_format: z.enum(FORMATS, wants('"float" or "base64"')).nullish().meta({
-    description: "base64: each vector as the bytes of its 32-bit floats, little end first.",
-  }),
+  input: prompts(MAX_TEXTS).describe(
+    "A text, the ids of its tokens as they are, or several of either.",
+  ),
+  encoding_format: z.enum(FORMATS, wants('"float" or "base64"')).nullish().describe(
+    "base64: each vector as the bytes of its 32-bit floats, little end first.",
+  ),
   dimensions: dimensionsField,
   user: ignored("The end user."),
 }, wants("a JSON object")).meta({ id: "EmbeddingsRequest" });
@@ -33,9 +33,9 @@ export const EmbeddingsRequest = z.object({
 const Embedding = z.strictObject({
   object: z.literal("embedding"),
   index: z.int().min(0),
-  embedding: z.union([z.array(z.number()), z.string()]).meta({
-    description: "A vector of length 1; a text where base64 was asked for.",
-  }),
+  embedding: z.union([z.array(z.number()), z.string()]).describe(
+    "A vector of length 1; a text where base64 was asked for.",
+  ),
 }).meta({ id: "Embedding" });
 
 /** The answer of `POST /v1/embeddings`. */

@@ -10,27 +10,25 @@ import { get, type Handler, post } from "../route.ts";
 /** A model as `/v1/models` shows it: OpenAI's fields, and what else a client has to know. */
 export const ModelObject = z.strictObject({
   id: z.string(),
-  alias_of: z.string().optional().meta({
-    description: "The model's own name, where this is another one that the configuration gives it.",
-  }),
+  alias_of: z.string().optional().describe(
+    "The model's own name, where this is another one that the configuration gives it.",
+  ),
   object: z.literal("model"),
-  created: z.int().meta({ description: "When the server was started, in seconds since 1970." }),
+  created: z.int().describe("When the server was started, in seconds since 1970."),
   owned_by: z.literal("m40"),
-  state: z.enum(["loaded", "loading", "unloading", "unloaded"]).meta({
-    description: "Whether it is in memory. Others are loaded on demand.",
-  }),
-  context_length: z.int().nullable().meta({
-    description:
-      "The most tokens that prompt and output may have together; null for one that is not in memory.",
-  }),
-  chat: z.boolean().nullable().meta({
-    description:
-      "Whether it has a chat template, so that /v1/chat/completions answers; null for one that is not in memory.",
-  }),
-  size_bytes: z.int().min(0).nullable().meta({ description: "Bytes of its file, where known." }),
-  expires_in_seconds: z.number().nullable().meta({
-    description: "When it is unloaded if it stays unused; null: not by itself, or it is in use.",
-  }),
+  state: z.enum(["loaded", "loading", "unloading", "unloaded"]).describe(
+    "Whether it is in memory. Others are loaded on demand.",
+  ),
+  context_length: z.int().nullable().describe(
+    "The most tokens that prompt and output may have together; null for one that is not in memory.",
+  ),
+  chat: z.boolean().nullable().describe(
+    "Whether it has a chat template, so that /v1/chat/completions answers; null for one that is not in memory.",
+  ),
+  size_bytes: z.int().min(0).nullable().describe("Bytes of its file, where known."),
+  expires_in_seconds: z.number().nullable().describe(
+    "When it is unloaded if it stays unused; null: not by itself, or it is in use.",
+  ),
 }).meta({ id: "Model" });
 export type ModelObject = z.output<typeof ModelObject>;
 

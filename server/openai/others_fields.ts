@@ -27,14 +27,14 @@ export const thinkingFields = {
   thinking: z.looseObject({
     type: string("enabled or disabled; others have no effect."),
     budget_tokens: tokens("The same as reasoning_budget."),
-  }, wants("an object")).nullish().meta({
-    description: "Whether the model reasons, as in GLM's, Kimi's and DeepSeek's APIs.",
-  }),
+  }, wants("an object")).nullish().describe(
+    "Whether the model reasons, as in GLM's, Kimi's and DeepSeek's APIs.",
+  ),
   reasoning: z.looseObject({
     effort: string("The same as reasoning_effort."),
     enabled: boolean("Whether the model reasons."),
     max_tokens: tokens("The same as reasoning_budget."),
-  }, wants("an object")).nullish().meta({ description: "The same as in OpenRouter's API." }),
+  }, wants("an object")).nullish().describe("The same as in OpenRouter's API."),
 };
 
 /** What a schema with {@link thinkingFields} and m40's own fields gives of them. */
@@ -96,7 +96,7 @@ const FIELDS = Object.keys(INSTEAD) as readonly Field[];
 export const othersFields = Object.fromEntries(
   FIELDS.map((field) => [
     field,
-    z.unknown().optional().meta({ description: "Not supported: absent, null, false or empty." }),
+    z.unknown().optional().describe("Not supported: absent, null, false or empty."),
   ]),
 ) as Record<Field, z.ZodOptional<z.ZodUnknown>>;
 

@@ -10,7 +10,7 @@ import type { Constraint } from "../../engine/mod.ts";
 import { invalid, unsupported } from "../errors.ts";
 import { boolean, describe, string, strings, typeName, wants } from "./fields.ts";
 
-const anything = (description: string) => z.unknown().optional().meta({ description });
+const anything = (description: string) => z.unknown().optional().describe(description);
 
 /** Fields whose empty text says nothing, as frontends always send it. vLLM's and SGLang's empty grammar has no rule. */
 const NONE_IF_EMPTY: ReadonlySet<string> = new Set(["grammar", "grammar_string", "regex_pattern"]);
@@ -34,20 +34,19 @@ const structuredOutputs = z.object({
     "Whether objects have only the members that the schema names, unless it has additionalProperties. It counts " +
       "for every field that brings a schema. Absent: true.",
   ),
-}, wants("an object")).nullish().meta({
-  description: "vLLM's name for one of these. At most one may be there.",
-});
+}, wants("an object")).nullish().describe(
+  "vLLM's name for one of these. At most one may be there.",
+);
 
 /** What an answer must be like, alike in every route that generates. At most one of them may be there. */
 export const constraintFields = {
   response_format: z.looseObject({ type: z.string(wants("a string")) }, wants("an object"))
-    .nullish().meta({
-      description:
-        '{"type": "json_schema", "json_schema": {"schema": …}}: the answer is JSON that the schema accepts. ' +
+    .nullish().describe(
+      '{"type": "json_schema", "json_schema": {"schema": …}}: the answer is JSON that the schema accepts. ' +
         '{"type": "json_object"}: it is a JSON object, or with "schema" (llama.cpp) or "value" (Hugging Face) JSON ' +
         'by that schema. {"type": "text"}: it is free. With "strict" and a schema, one that no grammar can ensure ' +
         "is refused; without it, what no grammar can enforce is left to the model.",
-    }),
+    ),
   grammar: string(
     "A grammar in GBNF, llama.cpp's notation, that the answer matches; its text begins with the rule root.",
   ),

@@ -40,13 +40,13 @@ export function wants(wanted: string): { error: (issue: { input?: unknown }) => 
 
 /** A number; its range is documented here, and checked by the engine. */
 export const number = (description: string, range?: Range) =>
-  z.number(wants("a number")).meta(rangeSchema(range)).nullish().meta({ description });
+  z.number(wants("a number")).meta(rangeSchema(range)).nullish().describe(description);
 
 export const boolean = (description: string) =>
-  z.boolean(wants("true or false")).nullish().meta({ description });
+  z.boolean(wants("true or false")).nullish().describe(description);
 
 export const string = (description: string) =>
-  z.string(wants("a string")).nullish().meta({ description });
+  z.string(wants("a string")).nullish().describe(description);
 
 export const requiredInteger = (min: number, max: number) =>
   // Not z.int(): its bounds would be answered with a message of their own.
@@ -56,7 +56,7 @@ export const requiredInteger = (min: number, max: number) =>
   ).meta({ type: "integer", minimum: min, maximum: max });
 
 export const integer = (min: number, max: number, description: string) =>
-  requiredInteger(min, max).nullish().meta({ description });
+  requiredInteger(min, max).nullish().describe(description);
 
 /** The most tokens of an answer; -1, as llama.cpp's clients write it, is no limit. */
 export const mostTokens = (description: string) =>
@@ -76,11 +76,11 @@ export const requiredObject = () =>
   z.custom<Record<string, unknown>>(isJsonObject, wants("an object")).meta({ type: "object" });
 
 /** The same, or nothing. */
-export const object = (description: string) => requiredObject().nullish().meta({ description });
+export const object = (description: string) => requiredObject().nullish().describe(description);
 
 /** A field of OpenAI's that has no effect here, whatever it is. */
 export const ignored = (description: string) =>
-  z.unknown().optional().meta({ description: `${description} Accepted, without effect.` });
+  z.unknown().optional().describe(`${description} Accepted, without effect.`);
 
 /**
  * A value that is read by hand: `read` returns undefined for what is not `wanted`.
@@ -173,9 +173,9 @@ export const stop = () =>
         list.every((one) => isString(one) && one !== "");
       return fits ? list as string[] : undefined;
     },
-  ).optional().meta({
-    description: `Up to ${MAX_STOP_STRINGS} strings that end the output; they are not part of it.`,
-  });
+  ).optional().describe(
+    `Up to ${MAX_STOP_STRINGS} strings that end the output; they are not part of it.`,
+  );
 
 /** `{"15043": -100}`: keys are token ids. */
 export const logitBias = (description: string, range: Range) =>
@@ -201,14 +201,14 @@ export const logitBias = (description: string, range: Range) =>
     type: ["object", "null"],
     propertyNames: { pattern: "^[0-9]{1,9}$" },
     additionalProperties: { type: "number", ...rangeSchema(range) },
-  }).optional().meta({ description });
+  }).optional().describe(description);
 
 /** An integer; beyond 2^53 a bigint, as `readJson` gives it. */
 export const seed = (description: string) =>
   z.custom<number | bigint>(
     (value) => typeof value === "bigint" || Number.isInteger(value),
     wants("an integer"),
-  ).meta({ type: "integer" }).nullish().meta({ description });
+  ).meta({ type: "integer" }).nullish().describe(description);
 
 // Read by hand: a schema of unions would make an issue for each of a million wrong elements.
 const isTokens = (value: unknown): value is number[] =>
@@ -259,7 +259,7 @@ export const streamOptions = () =>
     include_usage: boolean(
       "Whether a last event has the usage, and the others null.",
     ),
-  }, wants("an object")).nullish().meta({ description: "How the answer is streamed." });
+  }, wants("an object")).nullish().describe("How the answer is streamed.");
 
 /** A range in JSON schema's words. */
 function rangeSchema(range: Range | undefined): Record<string, unknown> {

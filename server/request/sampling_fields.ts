@@ -46,9 +46,9 @@ export const samplingFields = {
     & { [P in Parameter as Separated<P, "_">]: Field<P> }
     & { repeat_penalty: Field<"repetitionPenalty"> },
   stop: stop(),
-  stop_token_ids: tokenIds().nullish().meta({
-    description: `Up to ${MAX_STOP_TOKENS} tokens that end the output, which does not have them.`,
-  }),
+  stop_token_ids: tokenIds().nullish().describe(
+    `Up to ${MAX_STOP_TOKENS} tokens that end the output, which does not have them.`,
+  ),
 };
 
 /** What a schema with {@link samplingFields} gives of them. */

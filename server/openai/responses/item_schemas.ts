@@ -1,9 +1,9 @@
 import { z } from "zod";
 
 /** Whether an item is whole. */
-const status = z.enum(["in_progress", "completed", "incomplete"]).meta({
-  description: "incomplete: the answer was cut off in it.",
-});
+const status = z.enum(["in_progress", "completed", "incomplete"]).describe(
+  "incomplete: the answer was cut off in it.",
+);
 
 /** An item of a type, with what only it has. */
 const item = <T extends string, F extends z.core.$ZodLooseShape>(type: T, id: string, fields: F) =>
@@ -40,8 +40,8 @@ export type OutputTextLogprob = z.output<typeof OutputTextLogprob>;
 const OutputText = z.strictObject({
   type: z.literal("output_text"),
   text: z.string(),
-  annotations: z.array(z.never()).meta({ description: "Always empty." }),
-  logprobs: z.array(OutputTextLogprob).meta({ description: "Empty unless asked for." }),
+  annotations: z.array(z.never()).describe("Always empty."),
+  logprobs: z.array(OutputTextLogprob).describe("Empty unless asked for."),
 }).meta({ id: "OutputTextPart" });
 export type OutputText = z.output<typeof OutputText>;
 
@@ -58,23 +58,20 @@ export type ReasoningText = z.output<typeof ReasoningText>;
 
 /** What an assistant thought before. */
 const ReasoningItem = item("reasoning", "ReasoningItem", {
-  summary: z.array(z.never()).meta({
-    description: "Always empty: all of the reasoning is in content.",
-  }),
+  summary: z.array(z.never()).describe("Always empty: all of the reasoning is in content."),
   content: z.array(ReasoningText),
-  encrypted_content: z.string().optional().meta({
-    description:
-      "The same for clients that send back this alone, where include asks for it. It hides nothing.",
-  }),
+  encrypted_content: z.string().optional().describe(
+    "The same for clients that send back this alone, where include asks for it. It hides nothing.",
+  ),
 });
 export type ReasoningItem = z.output<typeof ReasoningItem>;
 
 /** A call of one of the client's functions. */
 const FunctionCall = item("function_call", "FunctionCallItem", {
-  call_id: z.string().meta({ description: "What its function_call_output names it by." }),
+  call_id: z.string().describe("What its function_call_output names it by."),
   name: z.string(),
-  namespace: z.string().optional().meta({ description: "The namespace of its function, if any." }),
-  arguments: z.string().meta({ description: "A JSON object, as its text." }),
+  namespace: z.string().optional().describe("The namespace of its function, if any."),
+  arguments: z.string().describe("A JSON object, as its text."),
 });
 export type FunctionCall = z.output<typeof FunctionCall>;
 
@@ -87,10 +84,10 @@ export type FunctionCallOutput = z.output<typeof FunctionCallOutput>;
 
 /** A call of one of the client's custom tools. */
 const CustomToolCall = item("custom_tool_call", "CustomToolCallItem", {
-  call_id: z.string().meta({ description: "What its custom_tool_call_output names it by." }),
+  call_id: z.string().describe("What its custom_tool_call_output names it by."),
   name: z.string(),
-  namespace: z.string().optional().meta({ description: "The namespace of its tool, if any." }),
-  input: z.string().meta({ description: "What the tool is given: a text." }),
+  namespace: z.string().optional().describe("The namespace of its tool, if any."),
+  input: z.string().describe("What the tool is given: a text."),
 });
 export type CustomToolCall = z.output<typeof CustomToolCall>;
 

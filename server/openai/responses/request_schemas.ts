@@ -28,7 +28,7 @@ export const INPUT_WANTED = "a string or an array of at least one item";
 /** The most pairs of `metadata`, and the most characters of their names and values. */
 const MOST_METADATA = { pairs: 16, name: 64, value: 512 } as const;
 
-const unsupported = z.unknown().optional().meta({ description: "Not supported: absent." });
+const unsupported = z.unknown().optional().describe("Not supported: absent.");
 
 const metadata = read(
   `an object of up to ${MOST_METADATA.pairs} texts of up to ${MOST_METADATA.value} characters, ` +
@@ -50,7 +50,7 @@ const metadata = read(
       );
     return fits ? Object.fromEntries(pairs) : undefined;
   },
-).optional().meta({ description: "What the client wants to find the response by." });
+).optional().describe("What the client wants to find the response by.");
 
 /** `text.format`; `textConstraint` has what it means. */
 const TextFormat = z.looseObject({
@@ -69,11 +69,10 @@ export type TextFormat = z.output<typeof TextFormat>;
 
 /** A function of the client's, or a namespace of several; `readTools` checks the rest. */
 const Tool = z.looseObject({
-  type: z.string(wants("a string")).meta({
-    description:
-      "function, custom for one that takes a text, or namespace for several. OpenAI's own (web_search and the like) " +
+  type: z.string(wants("a string")).describe(
+    "function, custom for one that takes a text, or namespace for several. OpenAI's own (web_search and the like) " +
       "are left out, which the header m40-left-out says; others are not supported.",
-  }),
+  ),
   name: string("Letters, digits, _, ., :, / and -, up to 128."),
   description: string("What it does, for the model."),
   parameters: object("A JSON Schema that the arguments follow."),
@@ -95,11 +94,11 @@ const conversationFields = {
   ...modelFields,
   input: present(INPUT_WANTED, {
     anyOf: [{ type: "string" }, { type: "array", items: { type: "object" } }],
-  }).meta({
-    description: "What is said: a text, or items: messages with text, reasoning, function_call, " +
+  }).describe(
+    "What is said: a text, or items: messages with text, reasoning, function_call, " +
       "custom_tool_call, the outputs of both, and item_reference. Of the items of OpenAI's own tools the model " +
       "reads the texts that they have.",
-  }),
+  ),
   instructions: string(
     "The system prompt. It is not carried over to the next response.",
   ),
@@ -107,9 +106,7 @@ const conversationFields = {
     "The response that this one goes on from, as long as the server has it: what was said there " +
       "and answered comes before input.",
   ),
-  tools: optionalArrayOf(Tool, "an array of tools").meta({
-    description: "Functions that the model may call.",
-  }),
+  tools: optionalArrayOf(Tool, "an array of tools").describe("Functions that the model may call."),
   tool_choice: z.unknown().optional().meta({
     anyOf: [{ enum: ["none", "auto", "required"] }, { type: "object" }, { type: "null" }],
     description:
@@ -118,24 +115,22 @@ const conversationFields = {
   }),
   parallel_tool_calls: boolean("Whether one answer may call several; default true."),
   reasoning: z.looseObject({
-    effort: oneOf(EFFORTS).nullish().meta({
-      description:
-        "How much the model reasons. The template gets the nearest word that it knows; none " +
+    effort: oneOf(EFFORTS).nullish().describe(
+      "How much the model reasons. The template gets the nearest word that it knows; none " +
         "ends reasoning at once.",
-    }),
+    ),
     summary: ignored("How the reasoning is to be summed up; here it comes whole."),
-  }, wants("an object")).nullish().meta({ description: "How the model reasons." }),
+  }, wants("an object")).nullish().describe("How the model reasons."),
   reasoning_budget: integer(
     -1,
     2 ** 31,
     "Tokens of reasoning at most: then it is ended, and the answer begins. 0 is none, -1 no limit; " +
       "absent: what the server was started with.",
   ),
-  truncation: oneOf(TRUNCATIONS).nullish().meta({
-    description:
-      "auto: where the context has no room for all that was said, the oldest turns are " +
+  truncation: oneOf(TRUNCATIONS).nullish().describe(
+    "auto: where the context has no room for all that was said, the oldest turns are " +
       "left out. disabled (default): that is an error.",
-  }),
+  ),
   chat_template_kwargs: object("Variables for the template, such as enable_thinking."),
   chat_template: string("One of the templates that the model's file has by name."),
   conversation: unsupported,
@@ -165,21 +160,21 @@ export const ResponsesRequest = z.object({
   ),
   top_logprobs: integer(0, 20, "So many likeliest tokens for each."),
   text: z.object({
-    format: TextFormat.nullish().meta({
-      description: "json_schema: the answer's text is JSON that the schema accepts. json_object: " +
+    format: TextFormat.nullish().describe(
+      "json_schema: the answer's text is JSON that the schema accepts. json_object: " +
         "it is a JSON object. text (default): it is free.",
-    }),
-    verbosity: oneOf(VERBOSITIES).nullish().meta({
-      description: "How long the answer is to be. Accepted, without effect.",
-    }),
-  }, wants("an object")).nullish().meta({ description: "What the answer's text is to be like." }),
+    ),
+    verbosity: oneOf(VERBOSITIES).nullish().describe(
+      "How long the answer is to be. Accepted, without effect.",
+    ),
+  }, wants("an object")).nullish().describe("What the answer's text is to be like."),
   ...samplingFields,
   ...constraintFields,
   ...othersFields,
   background: boolean("Not supported but for false."),
-  context_management: z.array(z.unknown(), wants("an array")).nullish().meta({
-    description: "Not supported: absent or empty.",
-  }),
+  context_management: z.array(z.unknown(), wants("an array")).nullish().describe(
+    "Not supported: absent or empty.",
+  ),
   moderation: unsupported,
   max_tool_calls: ignored("How often OpenAI's own tools may be called; there are none here."),
   user: string("The end user. Accepted, without effect."),

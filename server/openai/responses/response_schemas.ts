@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Item, OutputItem, OutputPart, TextLogprob } from "./item_schemas.ts";
 
-const tokens = (description: string) => z.int().min(0).meta({ description });
+const tokens = (description: string) => z.int().min(0).describe(description);
 
 /** Tokens that a response took. */
 export const ResponseUsage = z.strictObject({
@@ -18,8 +18,8 @@ export const ResponseUsage = z.strictObject({
 }).meta({ id: "ResponseUsage", description: "Tokens that a response took." });
 export type ResponseUsage = z.output<typeof ResponseUsage>;
 
-const echoed = (description: string) => z.string().nullable().meta({ description });
-const seconds = (description: string) => z.int().meta({ description });
+const echoed = (description: string) => z.string().nullable().describe(description);
+const seconds = (description: string) => z.int().describe(description);
 
 /** A response, on its way or done. */
 export const ResponseObject = z.strictObject({
@@ -28,12 +28,11 @@ export const ResponseObject = z.strictObject({
   created_at: seconds("Seconds since 1970."),
   completed_at: seconds("When it was done, in seconds since 1970.").nullable(),
   status: z.enum(["in_progress", "completed", "incomplete", "failed"]),
-  error: z.strictObject({ code: z.string(), message: z.string() }).nullable().meta({
-    description: "Why it failed.",
-  }),
-  incomplete_details: z.strictObject({ reason: z.literal("max_output_tokens") }).nullable().meta({
-    description: "Why it is incomplete: max_output_tokens, or the end of the context.",
-  }),
+  error: z.strictObject({ code: z.string(), message: z.string() }).nullable().describe(
+    "Why it failed.",
+  ),
+  incomplete_details: z.strictObject({ reason: z.literal("max_output_tokens") }).nullable()
+    .describe("Why it is incomplete: max_output_tokens, or the end of the context."),
   model: z.string(),
   output: z.array(OutputItem),
   usage: ResponseUsage.nullable(),
@@ -63,7 +62,7 @@ export const ResponseObject = z.strictObject({
 }).meta({ id: "Response" });
 export type ResponseObject = z.output<typeof ResponseObject>;
 
-const sequence_number = z.int().min(0).meta({ description: "The events of a stream, counted." });
+const sequence_number = z.int().min(0).describe("The events of a stream, counted.");
 
 /** An event: its name in the API's description, its type or types, and what else it has. */
 const event = <T extends string, F extends z.ZodRawShape>(id: string, type: T | T[], fields: F) =>
@@ -73,11 +72,11 @@ const event = <T extends string, F extends z.ZodRawShape>(id: string, type: T | 
     ...fields,
   }).meta({ id });
 
-const output_index = z.int().min(0).meta({ description: "Which item of the output." });
+const output_index = z.int().min(0).describe("Which item of the output.");
 const itemFields = { item_id: z.string(), output_index };
 const partFields = {
   ...itemFields,
-  content_index: z.literal(0).meta({ description: "Which part of its content." }),
+  content_index: z.literal(0).describe("Which part of its content."),
 };
 const delta = z.string();
 const text = z.string();
