@@ -62,26 +62,23 @@ export async function benchmarkPower(
   plan: PowerPlan,
 ): Promise<PowerReport> {
   const { library, index } = openDevice(device);
+  await using _closing = library;
+  using ends = new EndSignals("SIGINT", "SIGTERM", "SIGHUP");
+  const state = () => library.deviceState(index);
+  const { powerWatts } = await reading(state);
+  const limiter = await PowerLimiter.open((watts) => library.setPowerLimit(index, watts));
+  if (typeof limiter === "string") {
+    if (powerWatts === undefined) throw new M40Error("unsupported", holdsNothing(limiter));
+    const lines = await paced(engine, state, plan, ends.signal);
+    return { way: { by: "pacing", because: limiter }, lines };
+  }
+  // Not after the step that runs: the second signal ends the program, and a step may hang.
+  ends.signal.addEventListener("abort", () => limiter.restore().catch(() => {}));
   try {
-    using ends = new EndSignals("SIGINT", "SIGTERM", "SIGHUP");
-    const state = () => library.deviceState(index);
-    const { powerWatts } = await reading(state);
-    const limiter = await PowerLimiter.open((watts) => library.setPowerLimit(index, watts));
-    if (typeof limiter === "string") {
-      if (powerWatts === undefined) throw new M40Error("unsupported", holdsNothing(limiter));
-      const lines = await paced(engine, state, plan, ends.signal);
-      return { way: { by: "pacing", because: limiter }, lines };
-    }
-    // Not after the step that runs: the second signal ends the program, and a step may hang.
-    ends.signal.addEventListener("abort", () => limiter.restore().catch(() => {}));
-    try {
-      const lines = await limited(engine, state, plan, limiter, ends.signal);
-      return { way: { by: "driver", beforeWatts: limiter.beforeWatts }, lines };
-    } finally {
-      await limiter.restore();
-    }
+    const lines = await limited(engine, state, plan, limiter, ends.signal);
+    return { way: { by: "driver", beforeWatts: limiter.beforeWatts }, lines };
   } finally {
-    await library.close();
+    await limiter.restore();
   }
 }
 

@@ -116,36 +116,33 @@ export const bench: Command = command({
     const gguf = await readGguf(path, { overrides: options.override });
     const { program } = readModel(gguf);
     const { engine, plan } = await load(name, options);
-    try {
-      const bandwidth = await copyBandwidth(engine);
-      if (options.profile) return await showProfile(engine, program, plan, bandwidth, options);
-      const results: Result[] = [];
-      {
-        await using progress = new Progress("measuring");
-        const total = plan.prompts.length + plan.batches.length * plan.depths.length;
-        for await (const measured of benchmark(engine, plan)) {
-          // At once, while the device is as warm and as fast as it was.
-          const state = await engine.deviceState();
-          const executors = measured.kind === "decode" ? await engine.cards[0].executors() : [];
-          const executor = executors[measured.size - 1];
-          results.push({ ...resultOf(program, engine, measured, bandwidth, state), executor });
-          progress.update(results.length, total);
-        }
+    await using _closing = engine;
+    const bandwidth = await copyBandwidth(engine);
+    if (options.profile) return await showProfile(engine, program, plan, bandwidth, options);
+    const results: Result[] = [];
+    {
+      await using progress = new Progress("measuring");
+      const total = plan.prompts.length + plan.batches.length * plan.depths.length;
+      for await (const measured of benchmark(engine, plan)) {
+        // At once, while the device is as warm and as fast as it was.
+        const state = await engine.deviceState();
+        const executors = measured.kind === "decode" ? await engine.cards[0].executors() : [];
+        const executor = executors[measured.size - 1];
+        results.push({ ...resultOf(program, engine, measured, bandwidth, state), executor });
+        progress.update(results.length, total);
       }
-      const asked = options.executor === "resident" && plan.batches.length > 0;
-      const noResident = asked ? await engine.cards[0].noResident() : "";
-      await write(
-        options.json
-          ? JSON.stringify({
-            ...asJson(engine, results, bandwidth),
-            ...(noResident === "" ? {} : { no_resident: noResident }),
-          }) + "\n"
-          : asText(engine, results, bandwidth) +
-            (noResident && `not all by a persistent kernel: ${noResident}\n`),
-      );
-    } finally {
-      await engine.close();
     }
+    const asked = options.executor === "resident" && plan.batches.length > 0;
+    const noResident = asked ? await engine.cards[0].noResident() : "";
+    await write(
+      options.json
+        ? JSON.stringify({
+          ...asJson(engine, results, bandwidth),
+          ...(noResident === "" ? {} : { no_resident: noResident }),
+        }) + "\n"
+        : asText(engine, results, bandwidth) +
+          (noResident && `not all by a persistent kernel: ${noResident}\n`),
+    );
   },
 });
 
@@ -155,32 +152,29 @@ async function showPower(name: string, options: OptionValues<typeof OPTIONS>): P
   if (options.depths) throw new UsageError("--depths: not with --power, which decodes from 0");
   // In a process of its own: whatever becomes of it, this one puts the limit back.
   const { engine, plan } = await load(name, { ...options, "device-process": true });
-  try {
-    const works = [
-      ...(options.prompts ?? [Math.min(...plan.prompts)]).map((size) => ({
-        kind: "prefill" as const,
-        size,
-      })),
-      ...(options.batches ?? [1, Math.max(...plan.batches)]).map((size) => ({
-        kind: "decode" as const,
-        size,
-      })),
-    ];
-    const report = await benchmarkPower(engine, options.device, {
-      works,
-      limits: options.limits,
-      seconds: options.seconds,
-      settleSeconds: options.settle,
-      steps: plan.steps,
-    });
-    await write(
-      options.json
-        ? JSON.stringify({ model: engine.model.name, ...powerAsJson(report) as object }) + "\n"
-        : `${engine.model.name} on ${describeDevice(engine)}\n` + powerAsText(report),
-    );
-  } finally {
-    await engine.close();
-  }
+  await using _closing = engine;
+  const works = [
+    ...(options.prompts ?? [Math.min(...plan.prompts)]).map((size) => ({
+      kind: "prefill" as const,
+      size,
+    })),
+    ...(options.batches ?? [1, Math.max(...plan.batches)]).map((size) => ({
+      kind: "decode" as const,
+      size,
+    })),
+  ];
+  const report = await benchmarkPower(engine, options.device, {
+    works,
+    limits: options.limits,
+    seconds: options.seconds,
+    settleSeconds: options.settle,
+    steps: plan.steps,
+  });
+  await write(
+    options.json
+      ? JSON.stringify({ model: engine.model.name, ...powerAsJson(report) as object }) + "\n"
+      : `${engine.model.name} on ${describeDevice(engine)}\n` + powerAsText(report),
+  );
 }
 
 /** Times the operations, and writes what that gave. */

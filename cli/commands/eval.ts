@@ -60,21 +60,19 @@ export const evaluate: Command = command({
   },
 });
 
+async function loadForLogits(model: string, options: OptionValues<typeof MODEL_OPTIONS>) {
+  const { engine } = await loadModel(model, options, { ...ALONE, logitsOutputs: STEP_POSITIONS });
+  return engine;
+}
+
 async function writeLogits(
   model: string,
   tokens: readonly number[],
   options: OptionValues<typeof MODEL_OPTIONS>,
 ): Promise<void> {
-  const { engine } = await loadModel(model, options, {
-    ...ALONE,
-    logitsOutputs: STEP_POSITIONS,
-  });
-  try {
-    for await (const { logits } of engine.evaluate(tokens)) {
-      await write("[" + Array.from(logits, shortestFloat32).join(",") + "]\n");
-    }
-  } finally {
-    await engine.close();
+  await using engine = await loadForLogits(model, options);
+  for await (const { logits } of engine.evaluate(tokens)) {
+    await write("[" + Array.from(logits, shortestFloat32).join(",") + "]\n");
   }
 }
 
@@ -84,43 +82,36 @@ async function writePerplexity(
   options: OptionValues<typeof OPTIONS>,
 ): Promise<void> {
   const bytes = await readText(path);
-  const { engine } = await loadModel(model, options, {
-    ...ALONE,
-    logitsOutputs: STEP_POSITIONS,
-  });
-  try {
-    const tokens = engine.tokenizer.encodeBytes(bytes, { addSpecial: false });
-    if (tokens.length < 2) {
-      throw new M40Error(
-        "invalid_request",
-        `${path} has ${tokens.length} tokens; wanted a text of at least 2`,
-      );
-    }
-    const chunk = options.ctx ?? Math.min(CHUNK_TOKENS, engine.contextTokens);
-    if (chunk < 4) throw new UsageError(`--ctx: got ${chunk}, wanted chunks of 4 or more`, "eval");
-    const result = await measured(engine, tokens, chunk, options.chunks ?? Infinity);
-    if (options.json) {
-      await write(
-        JSON.stringify({
-          model: engine.model.name,
-          file: path,
-          perplexity: result.perplexity,
-          standard_error: result.standardError,
-          tokens: result.tokens,
-          scored_tokens: result.scoredTokens,
-          chunks: result.chunks,
-          chunk_tokens: result.chunkTokens,
-        }) + "\n",
-      );
-    } else {
-      await write(
-        `perplexity ${result.perplexity.toFixed(4)} ± ${result.standardError.toFixed(4)} ` +
-          `(${result.scoredTokens} of ${result.tokens} tokens scored, ${result.chunks} ` +
-          `${result.chunks === 1 ? "chunk" : "chunks"} of ${result.chunkTokens})\n`,
-      );
-    }
-  } finally {
-    await engine.close();
+  await using engine = await loadForLogits(model, options);
+  const tokens = engine.tokenizer.encodeBytes(bytes, { addSpecial: false });
+  if (tokens.length < 2) {
+    throw new M40Error(
+      "invalid_request",
+      `${path} has ${tokens.length} tokens; wanted a text of at least 2`,
+    );
+  }
+  const chunk = options.ctx ?? Math.min(CHUNK_TOKENS, engine.contextTokens);
+  if (chunk < 4) throw new UsageError(`--ctx: got ${chunk}, wanted chunks of 4 or more`, "eval");
+  const result = await measured(engine, tokens, chunk, options.chunks ?? Infinity);
+  if (options.json) {
+    await write(
+      JSON.stringify({
+        model: engine.model.name,
+        file: path,
+        perplexity: result.perplexity,
+        standard_error: result.standardError,
+        tokens: result.tokens,
+        scored_tokens: result.scoredTokens,
+        chunks: result.chunks,
+        chunk_tokens: result.chunkTokens,
+      }) + "\n",
+    );
+  } else {
+    await write(
+      `perplexity ${result.perplexity.toFixed(4)} ± ${result.standardError.toFixed(4)} ` +
+        `(${result.scoredTokens} of ${result.tokens} tokens scored, ${result.chunks} ` +
+        `${result.chunks === 1 ? "chunk" : "chunks"} of ${result.chunkTokens})\n`,
+    );
   }
 }
 

@@ -112,31 +112,28 @@ export const run: Command = command({
       // Where there is no GPU, that is no news on every run.
       onFallback: options.verbose ? sayFallback : undefined,
     });
-    try {
-      const chats = engine.chat !== undefined && !options.raw;
-      if (!chats) refuseChatOptions(options, "a model without a chat template");
-      const conversation = chats ? new Conversation(options.system) : undefined;
-      if (!chats && !options.raw && Deno.stderr.isTerminal()) {
-        await note(
-          `${engine.model.name} has no chat template, so it continues text, as with --raw; ` +
-            "--chat-template gives it one.",
-        );
-      }
-      if (Deno.stderr.isTerminal()) {
-        for (const sentence of engine.model.notes) await note(sentence);
-      }
-      const tools = await toolsOf(await mcp.opened, engine, options["mcp-rounds"]);
-      if (prompt !== undefined) {
-        return await answerOnce(engine, conversation, prompt, options, tools);
-      }
+    await using _closing = engine;
+    const chats = engine.chat !== undefined && !options.raw;
+    if (!chats) refuseChatOptions(options, "a model without a chat template");
+    const conversation = chats ? new Conversation(options.system) : undefined;
+    if (!chats && !options.raw && Deno.stderr.isTerminal()) {
       await note(
-        `${conversation ? "It answers" : "It continues"} what you type. ` +
-          "/? shows what else there is; Ctrl-C stops an answer, Ctrl-D leaves.",
+        `${engine.model.name} has no chat template, so it continues text, as with --raw; ` +
+          "--chat-template gives it one.",
       );
-      return await new Session(engine, conversation, options, tools).run();
-    } finally {
-      await engine.close();
     }
+    if (Deno.stderr.isTerminal()) {
+      for (const sentence of engine.model.notes) await note(sentence);
+    }
+    const tools = await toolsOf(await mcp.opened, engine, options["mcp-rounds"]);
+    if (prompt !== undefined) {
+      return await answerOnce(engine, conversation, prompt, options, tools);
+    }
+    await note(
+      `${conversation ? "It answers" : "It continues"} what you type. ` +
+        "/? shows what else there is; Ctrl-C stops an answer, Ctrl-D leaves.",
+    );
+    return await new Session(engine, conversation, options, tools).run();
   },
 });
 
