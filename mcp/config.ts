@@ -6,6 +6,7 @@
  * @module
  */
 import { M40Error } from "../engine/errors.ts";
+import { isJsonObject } from "../engine/json/mod.ts";
 import { systemReason } from "../engine/system_error.ts";
 import { checkAllow } from "./allow.ts";
 import { expandVariables } from "./expand_variables.ts";
@@ -105,7 +106,7 @@ export function parseMcpConfig(
   } catch (error) {
     throw refuse(`it is no JSON: ${error instanceof Error ? error.message : error}`);
   }
-  if (!isObject(file) || !isObject(file.mcpServers)) {
+  if (!isJsonObject(file) || !isJsonObject(file.mcpServers)) {
     throw refuse('wanted {"mcpServers": {NAME: {"command": "…", "args": […]} or {"url": "…"}}}');
   }
   const named = Object.entries(file.mcpServers);
@@ -117,7 +118,7 @@ export function parseMcpConfig(
   const names = new Set<string>();
   for (const [key, value] of named) {
     const place = `mcpServers.${key}`;
-    if (!isObject(value)) throw refuse(`${place} is no object`);
+    if (!isJsonObject(value)) throw refuse(`${place} is no object`);
     if (value.disabled === true) continue;
     const name = plainName(key, names);
     names.add(name);
@@ -230,7 +231,7 @@ class ServerReader {
 
   private texts(field: string): Record<string, string> {
     const value = this.fields[field] ?? {};
-    if (!isObject(value)) throw this.refuse(field, 'is no object; wanted {"NAME": "VALUE"}');
+    if (!isJsonObject(value)) throw this.refuse(field, 'is no object; wanted {"NAME": "VALUE"}');
     const entries = Object.entries(value).map(([key, text]): [string, string] => {
       if (typeof text === "string") return [key, this.expanded(text, `${field}.${key}`)];
       throw this.refuse(`${field}.${key}`, `is no text; wanted "VALUE"`);
@@ -242,10 +243,6 @@ class ServerReader {
     if (text.includes("\0")) throw this.refuse(field, "has a NUL character in it");
     return expandVariables(text, this.variable, (message) => this.refuse(field, message));
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isTexts(value: unknown): value is string[] {

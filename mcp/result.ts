@@ -1,3 +1,4 @@
+import { isJsonObject } from "../engine/json/mod.ts";
 import { clipped } from "./tool_list.ts";
 
 /** What came of a call. */
@@ -41,7 +42,7 @@ export function shortened(text: string, most: number): string {
 }
 
 function partText(part: unknown): string {
-  if (!isObject(part)) return "[content that is no object]";
+  if (!isJsonObject(part)) return "[content that is no object]";
   const { type, text, data, mimeType, resource, uri, name } = part;
   switch (type) {
     case "text":
@@ -52,7 +53,7 @@ function partText(part: unknown): string {
     case "resource_link":
       return `[link to a resource${label(name)}${label(uri)}]`;
     case "resource":
-      return isObject(resource) ? resourceText(resource) : "[a resource that is none]";
+      return isJsonObject(resource) ? resourceText(resource) : "[a resource that is none]";
     default:
       return `[content of the type ${JSON.stringify(clipped(String(type), 60))}; not shown]`;
   }
@@ -82,8 +83,4 @@ function asJson(value: unknown): string {
   } catch {
     return "[structured content that is nested too deeply]";
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -19,14 +19,12 @@ function asJson({ role, content, reasoning, name, toolCalls, toolCallId }: ChatM
   return {
     role,
     content,
-    ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
-    ...(toolCalls === undefined ? {} : {
-      tool_calls: toolCalls.map(({ id, name, arguments: args }) => ({
-        id,
-        type: "function",
-        function: { name, arguments: args },
-      })),
-    }),
+    reasoning_content: reasoning,
+    tool_calls: toolCalls?.map(({ id, name, arguments: args }) => ({
+      id,
+      type: "function",
+      function: { name, arguments: args },
+    })),
     ...(toolCallId === undefined ? {} : { tool_call_id: toolCallId, name }),
   };
 }

@@ -163,16 +163,12 @@ function listOf(mcp: McpTools): z.output<typeof McpToolList> {
   return {
     tools: mcp.tools.map(({ name, description, parameters, server, title, readOnly }) => ({
       type: "function",
-      function: { name, parameters, ...(description === undefined ? {} : { description }) },
+      function: { name, parameters, description },
       server,
-      ...(title === undefined ? {} : { title }),
+      title,
       read_only: readOnly,
       allowed: mcp.allowed(name),
     })),
-    servers: mcp.servers.map(({ name, state, error }) => ({
-      name,
-      state,
-      ...(error === undefined ? {} : { error }),
-    })),
+    servers: mcp.servers.map(({ name, state, error }) => ({ name, state, error })),
   };
 }

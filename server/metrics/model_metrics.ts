@@ -17,17 +17,19 @@ import { VERSION } from "../version.ts";
 type Outcome = GenerationReport["outcome"];
 
 /** What an engine counts, and what a model's engines have counted before it. */
-type Counted =
-  | "promptTokens"
-  | "cachedTokens"
-  | "queriedTokens"
-  | "generatedTokens"
-  | "preemptions"
-  | "restedMs"
-  | "recomputations"
-  | "steps"
-  | "runs"
-  | "runSteps";
+const COUNTED = [
+  "promptTokens",
+  "cachedTokens",
+  "queriedTokens",
+  "generatedTokens",
+  "preemptions",
+  "recomputations",
+  "restedMs",
+  "steps",
+  "runs",
+  "runSteps",
+] as const satisfies readonly (keyof EngineStatus)[];
+type Counted = typeof COUNTED[number];
 
 /**
  * What a model does, for Prometheus. It stays when the model is unloaded, so that what it counts never falls;
@@ -276,19 +278,6 @@ export class ModelMetrics implements EngineObserver {
     );
   }
 }
-
-const COUNTED: readonly Counted[] = [
-  "promptTokens",
-  "cachedTokens",
-  "queriedTokens",
-  "generatedTokens",
-  "preemptions",
-  "recomputations",
-  "restedMs",
-  "steps",
-  "runs",
-  "runSteps",
-];
 
 function share(part: number | undefined, whole: number | undefined): number | undefined {
   return part === undefined || whole === undefined ? undefined : part / whole;

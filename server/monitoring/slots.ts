@@ -178,6 +178,9 @@ export function slotsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   });
 }
 
+/** The keys whose values are numbers. */
+type Counts<T> = keyof { [K in keyof T as T[K] extends number ? K : never]: T[K] };
+
 function slotsObject(
   server: ServerContext,
   draining: boolean,
@@ -188,8 +191,8 @@ function slotsObject(
   const engines = residents.flatMap(({ name, engine }) =>
     engine === undefined ? [] : [{ name, engine, status: engine.status() }]
   );
-  const sum = (value: (status: EngineStatus) => number) =>
-    engines.reduce((sum, { status }) => sum + value(status), 0);
+  const sum = (key: Counts<EngineStatus>) =>
+    engines.reduce((sum, { status }) => sum + status[key], 0);
   return {
     model: residents[0]?.name ?? null,
     models: residents.map(({ name, state, engine, leases, expiresMs }) => ({
@@ -203,17 +206,17 @@ function slotsObject(
     waiting_for_model: models.waiting(),
     draining,
     ...busy(models),
-    kv_pages: sum(({ kvBlocks: pages }) => pages),
-    kv_pages_used: sum(({ usedKvBlocks: usedPages }) => usedPages),
-    kv_pages_idle: sum(({ idleKvBlocks: idlePages }) => idlePages),
-    state_slots: sum(({ slots }) => slots),
-    state_slots_used: sum(({ usedSlots }) => usedSlots),
-    state_slots_idle: sum(({ idleSlots }) => idleSlots),
-    prefix_tokens_queried: sum(({ queriedTokens }) => queriedTokens),
-    prefix_tokens_found: sum(({ cachedTokens }) => cachedTokens),
+    kv_pages: sum("kvBlocks"),
+    kv_pages_used: sum("usedKvBlocks"),
+    kv_pages_idle: sum("idleKvBlocks"),
+    state_slots: sum("slots"),
+    state_slots_used: sum("usedSlots"),
+    state_slots_idle: sum("idleSlots"),
+    prefix_tokens_queried: sum("queriedTokens"),
+    prefix_tokens_found: sum("cachedTokens"),
     disk_cache: diskCacheObject(engines.map(({ status }) => status)),
-    preemptions: sum(({ preemptions }) => preemptions),
-    rested_seconds: sum(({ restedMs }) => restedMs) / 1000,
+    preemptions: sum("preemptions"),
+    rested_seconds: sum("restedMs") / 1000,
     tokens_per_second: server.metrics.tokensPerSecond(),
     read_bytes_per_second: engines.reduce(
       (sum, { name, engine }) => sum + server.metrics.of(name).rate.bytesPerSecond(engine),
@@ -239,17 +242,17 @@ function slotsObject(
 function diskCacheObject(states: readonly EngineStatus[]): SlotsObject["disk_cache"] {
   const disks = states.flatMap(({ disk }) => disk === undefined ? [] : [disk]);
   if (disks.length === 0) return undefined;
-  const sum = (value: (disk: typeof disks[number]) => number) =>
-    disks.reduce((sum, disk) => sum + value(disk), 0);
+  const sum = (key: Counts<typeof disks[number]>) =>
+    disks.reduce((sum, disk) => sum + disk[key], 0);
   return {
     // All of them see the same folder, each as it was when it looked last.
     bytes: Math.max(...disks.map(({ bytes }) => bytes)),
     limit_bytes: disks[0].limitBytes,
-    pages: sum(({ kvBlocks: pages }) => pages),
-    pages_read: sum(({ readKvBlocks: readPages }) => readPages),
-    pages_written: sum(({ writtenKvBlocks: writtenPages }) => writtenPages),
-    pages_damaged: sum(({ damagedKvBlocks: damagedPages }) => damagedPages),
-    failures: sum(({ readFailures, writeFailures }) => readFailures + writeFailures),
+    pages: sum("kvBlocks"),
+    pages_read: sum("readKvBlocks"),
+    pages_written: sum("writtenKvBlocks"),
+    pages_damaged: sum("damagedKvBlocks"),
+    failures: sum("readFailures") + sum("writeFailures"),
     writable: disks.every(({ writes }) => writes),
   };
 }

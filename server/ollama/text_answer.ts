@@ -64,15 +64,15 @@ export class TextAnswer implements Answer {
         events.push(JSON.stringify({
           ...this.head,
           ...this.said(text, reasoning, calls),
-          ...(held.length === 0 ? {} : { logprobs: held }),
+          logprobs: held.length > 0 ? held : undefined,
           done: false,
         }));
         held = [];
       }
       const end = this.endOf(chunks.at(-1)!);
       if (end !== undefined) {
-        const last = held.length === 0 ? {} : { logprobs: held };
-        events.push(JSON.stringify({ ...this.head, ...this.said("", ""), ...last, ...end }));
+        const logprobs = held.length > 0 ? held : undefined;
+        events.push(JSON.stringify({ ...this.head, ...this.said("", ""), logprobs, ...end }));
       }
       yield events;
     }
