@@ -24,6 +24,12 @@ export const SSE: StreamShape = {
   end: "",
 };
 
+/** The same, named after the type that their JSON begins with. */
+export const NAMED_SSE: StreamShape = {
+  ...SSE,
+  event: (json) => `event: ${/^\{"type":"([\w.]+)"/.exec(json)?.[1]}\ndata: ${json}\n\n`,
+};
+
 /** What readers pass over, in its place among the events. */
 export interface Comment {
   readonly comment: string;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Dialect, StreamShape } from "../dialect.ts";
 import type { HttpError } from "../errors.ts";
-import { SSE } from "../answer/mod.ts";
+import { NAMED_SSE, SSE } from "../answer/mod.ts";
 
 /** The families of errors, in Anthropic's words. */
 const ERROR_TYPES = [
@@ -42,10 +42,8 @@ const TYPES: Readonly<Record<number, AnthropicError["error"]["type"]>> = {
   [OVERLOADED]: "overloaded_error",
 };
 
-/** Server-sent events that are named after the type that their JSON begins with. */
 const STREAM: StreamShape = {
-  ...SSE,
-  event: (json) => `event: ${/^\{"type":"(\w+)"/.exec(json)?.[1]}\ndata: ${json}\n\n`,
+  ...NAMED_SSE,
   // The comment is for people; some clients count events alone as a sign of life.
   alive: (waitingFor) =>
     SSE.alive(waitingFor).trimEnd() + '\nevent: ping\ndata: {"type":"ping"}\n\n',

@@ -1,15 +1,9 @@
-import type { Dialect, StreamShape } from "../../dialect.ts";
-import { SSE } from "../../answer/mod.ts";
+import type { Dialect } from "../../dialect.ts";
+import { NAMED_SSE } from "../../answer/mod.ts";
 import { OPENAI } from "../mod.ts";
 
 /** The paths of the Responses API. */
 export const RESPONSES_PATHS = /^\/v1\/responses(\/|$)/;
-
-/** Server-sent events that are named after the type that their JSON begins with. */
-const STREAM: StreamShape = {
-  ...SSE,
-  event: (json) => `event: ${/^\{"type":"([\w.]+)"/.exec(json)?.[1]}\ndata: ${json}\n\n`,
-};
 
 /** OpenAI's errors, and the streams of its Responses API. */
 export const RESPONSES: Dialect = {
@@ -20,5 +14,5 @@ export const RESPONSES: Dialect = {
     const { code, message, param } = body;
     return { type: "error", sequence_number: 0, code, message, param, error: body };
   },
-  stream: STREAM,
+  stream: NAMED_SSE,
 };
