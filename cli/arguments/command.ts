@@ -43,7 +43,8 @@ export interface Command<O extends Options = Options> {
   readonly options: O;
   /** Options that another command has, and why this one does not, as a sentence goes on behind a semicolon. */
   readonly refused?: Readonly<Record<string, string>>;
-  readonly examples: readonly { readonly line: string; readonly about: string }[];
+  /** Lines that may be typed, and what they are for. */
+  readonly examples: Readonly<Record<string, string>>;
   /**
    * Does the work.
    *

@@ -35,7 +35,10 @@ export function commandUsage(command: Command): string {
     optionHelp(option),
   ]);
   parts.push(section("Options", table([...options, ["-h, --help", "Show this"]])));
-  const examples = command.examples.flatMap(({ line, about }) => [`# ${about}`, line]);
+  const examples = Object.entries(command.examples).flatMap(([line, about]) => [
+    `# ${about}`,
+    line,
+  ]);
   parts.push(section("Examples", examples));
   return parts.join("\n\n") + "\n";
 }

@@ -98,12 +98,12 @@ export const bench: Command = command({
     replicas:
       "it times the steps of one device: time each by itself, with --device cuda:0 and then cuda:1",
   },
-  examples: [
-    { line: "m40 bench demo", about: "Tokens per second" },
-    { line: "m40 bench mistral --batches 1,8,32 --depths 0,4096", about: "Many sequences, deep" },
-    { line: "sudo m40 bench mistral --power", about: "Tokens per joule by power limit" },
-    { line: "m40 bench demo --threads 4 --repetitions 10 --json", about: "For a script" },
-  ],
+  examples: {
+    "m40 bench demo": "Tokens per second",
+    "m40 bench mistral --batches 1,8,32 --depths 0,4096": "Many sequences, deep",
+    "sudo m40 bench mistral --power": "Tokens per joule by power limit",
+    "m40 bench demo --threads 4 --repetitions 10 --json": "For a script",
+  },
   async run([name], options) {
     if (options.flame !== undefined && !options.profile) {
       throw new UsageError("--flame: wanted --profile with it");

@@ -37,17 +37,11 @@ export function completionFor(commands: readonly Command[]): Command {
       completes: { words: () => [...SHELLS.keys()] },
     }],
     options: {},
-    examples: [
-      { line: "source <(m40 completion bash)", about: "For this bash; in ~/.bashrc for every one" },
-      {
-        line: 'm40 completion zsh > "${fpath[1]}/_m40"',
-        about: "For zsh, in the first folder that it looks in",
-      },
-      {
-        line: "m40 completion fish > ~/.config/fish/completions/m40.fish",
-        about: "For fish",
-      },
-    ],
+    examples: {
+      "source <(m40 completion bash)": "For this bash; in ~/.bashrc for every one",
+      'm40 completion zsh > "${fpath[1]}/_m40"': "For zsh, in the first folder that it looks in",
+      "m40 completion fish > ~/.config/fish/completions/m40.fish": "For fish",
+    },
     async run([shell]) {
       if (shell === "models") return await writeNames();
       const script = SHELLS.get(shell);

@@ -18,10 +18,10 @@ export const cp: Command = command({
     force: flag("Replace a model that has the name"),
     json: flag("Write a JSON object"),
   },
-  examples: [
-    { line: "m40 cp mistral:latest work", about: "A second name" },
-    { line: "m40 cp ./model.gguf mine", about: "A file into the models directory" },
-  ],
+  examples: {
+    "m40 cp mistral:latest work": "A second name",
+    "m40 cp ./model.gguf mine": "A file into the models directory",
+  },
   async run([from, to], options) {
     const { copyModel } = await import("../../engine/store/pull/copy.ts");
     const { name, source, files, linked } = await copyModel(from, to, { force: options.force });

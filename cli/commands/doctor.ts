@@ -22,13 +22,13 @@ export const doctor: Command = command({
     host: option(text("ADDRESS"), "Where m40 serve is to listen", { default: "127.0.0.1" }),
     port: option(integer(1, 65535), "Its port", { default: 11434 }),
   },
-  examples: [
-    { line: "m40 doctor", about: "What there is, and what to do" },
-    { line: "m40 doctor --load", about: "And how hot the card gets in a minute of work" },
-    { line: "m40 doctor --self-test", about: "Whether the card computes right, in a minute" },
-    { line: "m40 doctor --device cuda:1 --load", about: "The second of several cards alone" },
-    { line: "m40 doctor --json > report.json", about: "For a bug report" },
-  ],
+  examples: {
+    "m40 doctor": "What there is, and what to do",
+    "m40 doctor --load": "And how hot the card gets in a minute of work",
+    "m40 doctor --self-test": "Whether the card computes right, in a minute",
+    "m40 doctor --device cuda:1 --load": "The second of several cards alone",
+    "m40 doctor --json > report.json": "For a bug report",
+  },
   async run(_words, options) {
     // Here, not above: commands without a model start faster.
     const { examine } = await import("../doctor/examine.ts");

@@ -43,14 +43,12 @@ export const evaluate: Command = command({
     "--file cuts a text into chunks and scores the second half of each; lower is better.",
   arguments: [MODEL_ARGUMENT],
   options: OPTIONS,
-  examples: [
-    { line: "m40 eval demo --tokens 1,2,3", about: "The logits after each of three tokens" },
-    {
-      line: 'm40 eval demo --kv-type f32 --tokens "$(m40 tokenize demo --ids "Once upon")"',
-      about: "Of a text, with the KV cache in full precision",
-    },
-    { line: "m40 eval demo --file story.txt", about: "The perplexity of a file" },
-  ],
+  examples: {
+    "m40 eval demo --tokens 1,2,3": "The logits after each of three tokens",
+    'm40 eval demo --kv-type f32 --tokens "$(m40 tokenize demo --ids "Once upon")"':
+      "Of a text, with the KV cache in full precision",
+    "m40 eval demo --file story.txt": "The perplexity of a file",
+  },
   async run([model], options) {
     if ((options.tokens === undefined) === (options.file === undefined)) {
       throw new UsageError("wanted either --tokens IDS or --file PATH", "eval");

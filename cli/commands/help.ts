@@ -22,9 +22,9 @@ export function helpFor(commands: readonly Command[]): Command {
       completes: { words: () => commands.map(({ name }) => name) },
     }],
     options: {},
-    examples: [
-      { line: "m40 help serve", about: "The options of serve, with examples" },
-    ],
+    examples: {
+      "m40 help serve": "The options of serve, with examples",
+    },
     async run([name]) {
       await write(
         name === undefined ? programUsage(commands) : commandUsage(findCommand(commands, name)),

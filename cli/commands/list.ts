@@ -28,10 +28,10 @@ export const list: Command = command({
     "Tesla M40 of 24 GB. Tokens a second are the memory's bandwidth over the bytes that a token reads: an upper bound.",
   arguments: [],
   options: { json: flag("Write a JSON array") },
-  examples: [
-    { line: "m40 list", about: "What there is" },
-    { line: "m40 list --json | jq -r '.[].name'", about: "Only the names" },
-  ],
+  examples: {
+    "m40 list": "What there is",
+    "m40 list --json | jq -r '.[].name'": "Only the names",
+  },
   async run(_words, options) {
     const looked = await lookAt(await listModels());
     if (options.json) {

@@ -27,10 +27,10 @@ export const ps: Command = command({
     "api-key": option(text("KEY"), "The server's key, if it has one; default $M40_API_KEY"),
     json: flag("Write a JSON object"),
   },
-  examples: [
-    { line: "m40 ps", about: "What the server on this machine does" },
-    { line: "m40 ps --json | jq .tokens_per_second", about: "For a script" },
-  ],
+  examples: {
+    "m40 ps": "What the server on this machine does",
+    "m40 ps --json | jq .tokens_per_second": "For a script",
+  },
   async run(_words, options) {
     const key = apiKeyOf(options["api-key"], "ps");
     const slots = await ask(options.host, options.port, key);

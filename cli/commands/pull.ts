@@ -38,19 +38,13 @@ export const pull: Command = command({
     { name: "NAME", help: "What to fetch", completes: { words: aliasNames, lookUp: "files" } },
   ],
   options: OPTIONS,
-  examples: [
-    { line: "m40 pull mistral", about: "By an alias" },
-    {
-      line: "m40 pull hf.co/Qwen/Qwen3-8B-GGUF",
-      about: "The quantisation that fits the card best",
-    },
-    {
-      line: "m40 pull hf.co/unsloth/gemma-3-27b-it-GGUF:Q4_K_M --name gemma",
-      about: "A certain one",
-    },
-    { line: "m40 pull ollama:qwen3:8b", about: "From Ollama's library" },
-    { line: "m40 pull ./model.gguf --name mine", about: "A file that is there, under a name" },
-  ],
+  examples: {
+    "m40 pull mistral": "By an alias",
+    "m40 pull hf.co/Qwen/Qwen3-8B-GGUF": "The quantisation that fits the card best",
+    "m40 pull hf.co/unsloth/gemma-3-27b-it-GGUF:Q4_K_M --name gemma": "A certain one",
+    "m40 pull ollama:qwen3:8b": "From Ollama's library",
+    "m40 pull ./model.gguf --name mine": "A file that is there, under a name",
+  },
   async run([name], options) {
     if (options.list) return await listAliases(options.json);
     if (name === undefined) {

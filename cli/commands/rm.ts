@@ -19,10 +19,10 @@ export const rm: Command = command({
     },
   ],
   options: { json: flag("Write a JSON object for each model, a line each") },
-  examples: [
-    { line: "m40 rm mistral", about: "One" },
-    { line: "m40 rm mistral qwen3:8b", about: "Several" },
-  ],
+  examples: {
+    "m40 rm mistral": "One",
+    "m40 rm mistral qwen3:8b": "Several",
+  },
   async run(names, options) {
     for (const name of new Set(names)) {
       const { name: removed, files, freedBytes } = await removeModel(name);

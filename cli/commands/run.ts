@@ -76,24 +76,17 @@ export const run: Command = command({
   refused: {
     replicas: "it has one answer computed at a time, by one device; m40 serve has it",
   },
-  examples: [
-    { line: 'm40 run demo "Once upon a time"', about: "A story" },
-    { line: "m40 run llama-3.gguf", about: "A conversation" },
-    {
-      line:
-        'm40 run llama-3.gguf --system "You answer in one word." "What is the capital of Chad?"',
-      about: "One answer",
-    },
-    {
-      line: 'm40 run demo --temperature 0.8 --seed 7 --max-tokens 50 "Lily and her cat"',
-      about: "The same short story each time",
-    },
-    {
-      line: 'm40 run qwen --mcp mcp.json --mcp-allow "files__read_file" "What does README.md say?"',
-      about: "With tools",
-    },
-    { line: "m40 run demo < start.txt > story.txt", about: "From file to file" },
-  ],
+  examples: {
+    'm40 run demo "Once upon a time"': "A story",
+    "m40 run llama-3.gguf": "A conversation",
+    'm40 run llama-3.gguf --system "You answer in one word." "What is the capital of Chad?"':
+      "One answer",
+    'm40 run demo --temperature 0.8 --seed 7 --max-tokens 50 "Lily and her cat"':
+      "The same short story each time",
+    'm40 run qwen --mcp mcp.json --mcp-allow "files__read_file" "What does README.md say?"':
+      "With tools",
+    "m40 run demo < start.txt > story.txt": "From file to file",
+  },
   async run([model, ...words], options) {
     const typed = words.length === 0 && Deno.stdin.isTerminal();
     const prompt = typed ? undefined : words.length > 0 ? words.join(" ") : await pipedPrompt();

@@ -30,41 +30,22 @@ export const serve: Command = command({
     "Ctrl-C, SIGTERM and SIGHUP let running answers finish, up to --drain seconds; a second Ctrl-C or SIGTERM ends the program.",
   arguments: [],
   options: SERVE_OPTIONS,
-  examples: [
-    {
-      line: "m40 serve --keep-alive 5m --models 2",
-      about: "Every model that m40 list shows, loaded on demand, two at a time",
-    },
-    { line: "m40 serve --model demo", about: "For programs on this machine" },
-    {
-      line: "M40_API_KEY=$(cat key) m40 serve --model mistral --host 0.0.0.0 --port 8000",
-      about: "For the network, with a key",
-    },
-    {
-      line: "m40 serve --model ./llama-3.2-1b.Q8_0.gguf --ctx 4096",
-      about: "A file, with less memory",
-    },
-    {
-      line: "m40 serve --model mistral --parallel 16 --max-queue 128 --timeout 300",
-      about: "For many clients",
-    },
-    {
-      line: "m40 serve --model mistral --device cuda:0,1 --replicas",
-      about: "On two cards, each with the whole model",
-    },
-    {
-      line: "m40 serve --model qwen --disk-cache ~/.cache/m40 --disk-cache-size 100",
-      about: "For agents: their long prompts outlive a restart",
-    },
-    {
-      line: "m40 serve --model qwen --mcp mcp.json",
-      about: "With tools for the page, which asks before each call",
-    },
-    {
-      line: "m40 serve --model qwen --cors https://chat.example --reasoning-budget 1000",
-      about: "For a web page, with an end to long reasoning",
-    },
-  ],
+  examples: {
+    "m40 serve --keep-alive 5m --models 2":
+      "Every model that m40 list shows, loaded on demand, two at a time",
+    "m40 serve --model demo": "For programs on this machine",
+    "M40_API_KEY=$(cat key) m40 serve --model mistral --host 0.0.0.0 --port 8000":
+      "For the network, with a key",
+    "m40 serve --model ./llama-3.2-1b.Q8_0.gguf --ctx 4096": "A file, with less memory",
+    "m40 serve --model mistral --parallel 16 --max-queue 128 --timeout 300": "For many clients",
+    "m40 serve --model mistral --device cuda:0,1 --replicas":
+      "On two cards, each with the whole model",
+    "m40 serve --model qwen --disk-cache ~/.cache/m40 --disk-cache-size 100":
+      "For agents: their long prompts outlive a restart",
+    "m40 serve --model qwen --mcp mcp.json": "With tools for the page, which asks before each call",
+    "m40 serve --model qwen --cors https://chat.example --reasoning-budget 1000":
+      "For a web page, with an end to long reasoning",
+  },
   async run(_words, options, given) {
     const settings = new ServeSettings(options, given, await readConfig(options.config));
     const { server: values, config } = settings;

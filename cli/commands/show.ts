@@ -55,12 +55,12 @@ export const show: Command = command({
     ...DEVICE_OPTIONS,
     device: { ...DEVICE_OPTIONS.device, type: device() },
   },
-  examples: [
-    { line: "m40 show demo", about: "Metadata, shape, sizes, context" },
-    { line: "m40 show ./mistral.Q4_K_M.gguf --tensors", about: "Every tensor of a file" },
-    { line: "m40 show mistral --template > mine.jinja", about: "To edit it, for --chat-template" },
-    { line: "m40 show mistral --kv-type f32 --json | jq .fit", about: "For a script" },
-  ],
+  examples: {
+    "m40 show demo": "Metadata, shape, sizes, context",
+    "m40 show ./mistral.Q4_K_M.gguf --tensors": "Every tensor of a file",
+    "m40 show mistral --template > mine.jinja": "To edit it, for --chat-template",
+    "m40 show mistral --kv-type f32 --json | jq .fit": "For a script",
+  },
   async run([model], options) {
     const stored = await resolveModel(model);
     const overrides = await overridesOf(stored, options.override);

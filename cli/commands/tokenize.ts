@@ -46,18 +46,13 @@ export const tokenize: Command = command({
     { name: "TEXT", help: "The text; without it, standard input is taken byte for byte" },
   ],
   options: OPTIONS,
-  examples: [
-    { line: 'm40 tokenize demo "Once upon a time"', about: "The tokens of a text" },
-    { line: "m40 tokenize demo --ids < story.txt", about: "The ids of a file's tokens" },
-    {
-      line: 'm40 tokenize llama-3.gguf --chat "Who are you?"',
-      about: "A message as the model reads it",
-    },
-    {
-      line: 'm40 eval demo --tokens "$(m40 tokenize demo --ids "Once upon")"',
-      about: "What the model makes of them",
-    },
-  ],
+  examples: {
+    'm40 tokenize demo "Once upon a time"': "The tokens of a text",
+    "m40 tokenize demo --ids < story.txt": "The ids of a file's tokens",
+    'm40 tokenize llama-3.gguf --chat "Who are you?"': "A message as the model reads it",
+    'm40 eval demo --tokens "$(m40 tokenize demo --ids "Once upon")"':
+      "What the model makes of them",
+  },
   async run([model, text], options) {
     checkTogether(options);
     const { path } = await resolveModel(model);

@@ -64,7 +64,7 @@ function commandPage(command: Command, version: string): string {
     term("-h, --help", "Show all that the command takes."),
     exitStatus(),
     section("EXAMPLES"),
-    ...examples.flatMap(({ line, about }) => [paragraph(`${about}:`), typed(line)]),
+    ...Object.entries(examples).flatMap(([line, about]) => [paragraph(`${about}:`), typed(line)]),
     seeAlso(["m40"]),
   ]);
 }
