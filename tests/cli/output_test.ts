@@ -1,6 +1,7 @@
 // What becomes of output that cannot be written: it stops nothing in `serve`, and is not lost elsewhere.
 import { assertEquals } from "@std/assert";
 import { Home, m40, ROOT, startM40, TINY } from "../fixtures/cli_program.ts";
+import { freePort } from "../fixtures/free_port.ts";
 import { LINES } from "../fixtures/output_lines.ts";
 import { NO_END, readEvents } from "../fixtures/server_fixture.ts";
 
@@ -31,22 +32,6 @@ async function readSlowly(child: Deno.ChildProcess): Promise<string> {
   }
   assertEquals([(await child.status).code, await errors], [0, ""]);
   return text;
-}
-
-/**
- * A free port below those that connections get for themselves. A client that asks for a port of theirs until there is a
- * listener might get it as its own, and be connected with itself.
- */
-function freePort(): number {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 10_000);
-    try {
-      Deno.listen({ hostname: "127.0.0.1", port }).close();
-      return port;
-    } catch (error) {
-      if (!(error instanceof Deno.errors.AddrInUse)) throw error;
-    }
-  }
 }
 
 /** Asks for a long answer as a stream. */

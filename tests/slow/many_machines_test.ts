@@ -3,7 +3,8 @@ import { assert, assertEquals, assertGreater } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import { BalancedLoad } from "../fixtures/balanced_load.ts";
 import { Namespaces } from "../fixtures/namespaces.ts";
-import { answers, freePort, type Replica, startReplicas } from "../fixtures/replicas.ts";
+import { freePort } from "../fixtures/free_port.ts";
+import { answers, type Replica, startReplicas } from "../fixtures/replicas.ts";
 import { withstandTroubles } from "../fixtures/replica_troubles.ts";
 import { sleep } from "../fixtures/waiting.ts";
 

@@ -2,7 +2,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import { BalancedLoad } from "../fixtures/balanced_load.ts";
-import { answers, freePort, Replica } from "../fixtures/replicas.ts";
+import { freePort } from "../fixtures/free_port.ts";
+import { answers, Replica } from "../fixtures/replicas.ts";
 import { sleep } from "../fixtures/waiting.ts";
 
 const FOLDER = fromFileUrl(new URL("../../deploy/prometheus", import.meta.url));
