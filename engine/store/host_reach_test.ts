@@ -1,3 +1,4 @@
+import "../../tests/fixtures/own_environment.ts";
 import { assertEquals, assertRejects } from "@std/assert";
 import { mayLead, reachOf } from "./host_reach.ts";
 import { DownloadError } from "./download/errors.ts";

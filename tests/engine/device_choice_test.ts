@@ -1,3 +1,4 @@
+import "../fixtures/own_environment.ts";
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { join } from "@std/path";
 import { findLibrary, KernelLibrary } from "../../engine/device/library.ts";

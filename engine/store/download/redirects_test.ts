@@ -148,7 +148,8 @@ Deno.test("proxies: HTTP_PROXY is asked for what NO_PROXY does not name", async 
   await using direct = new FaultServer(() => FILE);
   using _environment = new TemporaryEnvironment({
     HTTP_PROXY: proxy.url(""),
-    NO_PROXY: "127.0.0.1",
+    // Tests beside this one have the same environment.
+    NO_PROXY: "127.0.0.1,localhost",
     http_proxy: undefined,
     no_proxy: undefined,
   });
