@@ -70,10 +70,10 @@ Deno.test("garbage is collected though nothing more is allocated", async () => {
   }
 });
 
-Deno.test({
-  name: "a process is as small after a burst as before",
-  ignore: Deno.build.os !== "linux",
-  async fn() {
+Deno.test(
+  "a process is as small after a burst as before",
+  { ignore: Deno.build.os !== "linux" },
+  async () => {
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
       args: [
         "run",
@@ -87,4 +87,4 @@ Deno.test({
     assert(held > first + 200 * MIB, `${held} bytes while the burst is held, ${first} before`);
     assert(again < first + 16 * MIB, `${again} bytes after the second burst, ${first} after one`);
   },
-});
+);

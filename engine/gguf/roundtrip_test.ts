@@ -244,18 +244,16 @@ for (const [name, tokens, merges, [id, text]] of vocabularies) {
   } catch {
     exists = false;
   }
-  Deno.test({
-    name: `GGUF: the vocabulary ${name} is read whole (ignored where the file is absent)`,
+  Deno.test(`GGUF: the vocabulary ${name} is read whole (ignored where the file is absent)`, {
     ignore: !exists,
-    async fn() {
-      const { metadata } = await readGguf(fromFileUrl(file));
-      const array = metadata.stringArray("tokenizer.ggml.tokens");
-      const strings = metadata.strings("tokenizer.ggml.tokens");
-      assertEquals(strings.length, tokens);
-      assertEquals(strings[id], text);
-      for (let i = 0; i < tokens; i++) assert(strings[i] === array.at(i), `token ${i}`);
-      if (merges > 0) assertEquals(metadata.strings("tokenizer.ggml.merges").length, merges);
-      assertEquals(metadata.numbers("tokenizer.ggml.token_type").length, tokens);
-    },
+  }, async () => {
+    const { metadata } = await readGguf(fromFileUrl(file));
+    const array = metadata.stringArray("tokenizer.ggml.tokens");
+    const strings = metadata.strings("tokenizer.ggml.tokens");
+    assertEquals(strings.length, tokens);
+    assertEquals(strings[id], text);
+    for (let i = 0; i < tokens; i++) assert(strings[i] === array.at(i), `token ${i}`);
+    if (merges > 0) assertEquals(metadata.strings("tokenizer.ggml.merges").length, merges);
+    assertEquals(metadata.numbers("tokenizer.ggml.token_type").length, tokens);
   });
 }

@@ -42,11 +42,10 @@ function exists(path: string): boolean {
 
 for (const name of ["llama-spm", "llama-bpe", "gpt-2", "deepseek-coder"]) {
   const path = `${SHARED}vocab/ggml-vocab-${name}.gguf`;
-  Deno.test({
-    name:
-      `tokenizer: the vocabulary ${name} encodes as llama.cpp's test vectors (ignored without ../shared/vocab)`,
-    ignore: !exists(path),
-    async fn() {
+  Deno.test(
+    `tokenizer: the vocabulary ${name} encodes as llama.cpp's test vectors (ignored without ../shared/vocab)`,
+    { ignore: !exists(path) },
+    async () => {
       const tokenizer = loadTokenizer((await readGguf(path)).metadata);
       // Every text and every line of ids is followed by its separator, the last one as well.
       const texts = Deno.readTextFileSync(`${path}.inp`).split("\n__ggml_vocab_test__\n");
@@ -67,15 +66,13 @@ for (const name of ["llama-spm", "llama-bpe", "gpt-2", "deepseek-coder"]) {
         assertEquals(tokenizer.decode(wanted), text);
       }
     },
-  });
+  );
 
-  Deno.test({
-    name: `tokenizer: a novel comes back whole from ${name} (ignored without ../shared)`,
+  Deno.test(`tokenizer: a novel comes back whole from ${name} (ignored without ../shared)`, {
     ignore: !exists(path) || !exists(NOVEL),
-    async fn() {
-      const tokenizer = loadTokenizer((await readGguf(path)).metadata);
-      const text = Deno.readTextFileSync(NOVEL);
-      assert(tokenizer.decode(tokenizer.encode(text)) === text);
-    },
+  }, async () => {
+    const tokenizer = loadTokenizer((await readGguf(path)).metadata);
+    const text = Deno.readTextFileSync(NOVEL);
+    assert(tokenizer.decode(tokenizer.encode(text)) === text);
   });
 }

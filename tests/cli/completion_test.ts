@@ -78,11 +78,10 @@ Deno.test("m40 completion of another shell says which there are", async () => {
   assertMatch(stderr, /"tcsh"; wanted bash, zsh or fish/);
 });
 
-Deno.test({
-  name:
-    "an interactive bash completes commands, options, values, models and paths, expanding no name",
-  ignore: !hasScript,
-  async fn() {
+Deno.test(
+  "an interactive bash completes commands, options, values, models and paths, expanding no name",
+  { ignore: !hasScript },
+  async () => {
     await using home = await Home.make();
     const folder = await prepared(home);
     const lines = [...CASES.map(([typed]) => typed), "m40 run ", "m40 run 'tw\t"];
@@ -93,30 +92,28 @@ Deno.test({
     assertEquals(got.slice(0, CASES.length), CASES.map(([, words]) => words));
     assertEquals([...Deno.readDirSync(folder)].some(({ name }) => name === "expanded"), false);
   },
-});
+);
 
-Deno.test({
-  name: "an interactive zsh does the same (ignored where it is not)",
+Deno.test("an interactive zsh does the same (ignored where it is not)", {
   ignore: !hasScript || !await has("zsh"),
-  async fn() {
-    await using home = await Home.make();
-    const folder = await prepared(home);
-    assertEquals(
-      await linesInZsh(folder, CASES.map(([typed]) => typed)),
-      CASES.map(([, words]) => words),
-    );
-    assertEquals([...Deno.readDirSync(folder)].some(({ name }) => name === "expanded"), false);
-  },
+}, async () => {
+  await using home = await Home.make();
+  const folder = await prepared(home);
+  assertEquals(
+    await linesInZsh(folder, CASES.map(([typed]) => typed)),
+    CASES.map(([, words]) => words),
+  );
+  assertEquals([...Deno.readDirSync(folder)].some(({ name }) => name === "expanded"), false);
 });
 
-Deno.test({
-  name: "fish does the same (ignored where it is not)",
-  ignore: !await has("fish"),
-  async fn() {
+Deno.test(
+  "fish does the same (ignored where it is not)",
+  { ignore: !await has("fish") },
+  async () => {
     await using home = await Home.make();
     const folder = await prepared(home);
     const got = await linesInFish(folder, CASES.map(([typed]) => typed));
     assertEquals(got, CASES.map(([, words]) => words));
     assertEquals([...Deno.readDirSync(folder)].some(({ name }) => name === "expanded"), false);
   },
-});
+);

@@ -84,14 +84,10 @@ class Talk implements AsyncDisposable {
 
 /** A test on a terminal. */
 function onScreen(name: string, test: (home: Home) => Promise<void>): void {
-  Deno.test({
-    name: `${name} (ignored where \`script\` is not)`,
-    ignore: !hasScript,
-    async fn() {
-      await using home = await Home.make();
-      await templateFile(home);
-      await test(home);
-    },
+  Deno.test(`${name} (ignored where \`script\` is not)`, { ignore: !hasScript }, async () => {
+    await using home = await Home.make();
+    await templateFile(home);
+    await test(home);
   });
 }
 

@@ -119,11 +119,10 @@ Deno.test("m40 run --mcp: what is wrong on the command line or in the file is sa
   }
 });
 
-Deno.test({
-  name:
-    "m40 run --mcp: on a terminal each call is asked for: yes, no, always, and Ctrl-C (ignored where `script` is not)",
-  ignore: !hasScript,
-  async fn() {
+Deno.test(
+  "m40 run --mcp: on a terminal each call is asked for: yes, no, always, and Ctrl-C (ignored where `script` is not)",
+  { ignore: !hasScript },
+  async () => {
     const folder = await Deno.makeTempDir();
     const waiting = join(folder, "waiting");
     await using at = await prepare({ it: hostile("none", waiting) });
@@ -219,4 +218,4 @@ Deno.test({
     await writer.close().catch(() => {});
     await Deno.remove(folder, { recursive: true });
   },
-});
+);

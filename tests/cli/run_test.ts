@@ -145,10 +145,10 @@ Deno.test({
   },
 });
 
-Deno.test({
-  name: "help on a terminal is coloured, unless NO_COLOR is set (ignored where `script` is not)",
-  ignore: !hasScript,
-  async fn() {
+Deno.test(
+  "help on a terminal is coloured, unless NO_COLOR is set (ignored where `script` is not)",
+  { ignore: !hasScript },
+  async () => {
     await using home = await Home.make();
     for (const [env, coloured] of [[{ NO_COLOR: "1" }, false], [{}, true]] as const) {
       const { child, writer, screen } = onTerminal(home, ["--help"], env);
@@ -157,4 +157,4 @@ Deno.test({
       await writer.close().catch(() => {});
     }
   },
-});
+);

@@ -55,11 +55,10 @@ Deno.test("m40 tokenize: standard input is taken byte for byte, UTF-8 or not", a
 const vocabulary = join(ROOT, "../shared/vocab/ggml-vocab-llama-spm.gguf");
 const hasVocabulary = await Deno.stat(vocabulary).then(() => true, () => false);
 
-Deno.test({
-  name:
-    "m40 tokenize: a real vocabulary gives llama.cpp's tokens (ignored where ../shared/vocab is not)",
-  ignore: !hasVocabulary,
-  async fn() {
+Deno.test(
+  "m40 tokenize: a real vocabulary gives llama.cpp's tokens (ignored where ../shared/vocab is not)",
+  { ignore: !hasVocabulary },
+  async () => {
     await using home = await Home.make();
     const texts = (await Deno.readTextFile(`${vocabulary}.inp`)).split("\n__ggml_vocab_test__\n");
     const wanted = (await Deno.readTextFile(`${vocabulary}.out`)).split("\n");
@@ -73,7 +72,7 @@ Deno.test({
       assertEquals(stdout.trim().replaceAll(",", " "), wanted[i].trim(), JSON.stringify(texts[i]));
     }
   },
-});
+);
 
 const CHAT = ["--chat-template", "chatml"];
 const USER = "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n";

@@ -202,18 +202,14 @@ async function inFolder(
 }
 
 for (const { name, shows, install } of CLIENTS) {
-  Deno.test({
-    name: `${name}: ${shows}`,
-    // What installs packages holds files open for longer than one test.
-    sanitizeResources: false,
-    async fn(t) {
-      const run = await install();
-      // Why was said.
-      await t.step({
-        name: "against m40 serve",
-        ignore: run === undefined,
-        fn: () => withScript(async (url) => assertEquals(await run!(url), undefined)),
-      });
-    },
+  // What installs packages holds files open for longer than one test.
+  Deno.test(`${name}: ${shows}`, { sanitizeResources: false }, async (t) => {
+    const run = await install();
+    // Why was said.
+    await t.step({
+      name: "against m40 serve",
+      ignore: run === undefined,
+      fn: () => withScript(async (url) => assertEquals(await run!(url), undefined)),
+    });
   });
 }

@@ -32,11 +32,10 @@ const withoutGpu = {
   title: "(ignored where libm40_cuda.so is not built, or there is a GPU)",
 };
 
-Deno.test({
-  name:
-    `--device auto says in a sentence why it takes the CPU, where that matters ${withoutGpu.title}`,
-  ignore: withoutGpu.ignore,
-  async fn() {
+Deno.test(
+  `--device auto says in a sentence why it takes the CPU, where that matters ${withoutGpu.title}`,
+  { ignore: withoutGpu.ignore },
+  async () => {
     await using home = await Home.make();
     const warning = `warning: No GPU is used: ${absence}. Computing on the CPU.\n`;
     assertMatch(absence!, /NVIDIA driver/);
@@ -66,17 +65,15 @@ Deno.test({
     const cpu = await m40(home, ["run", TINY, "Hello", "--max-tokens", "2", "--device", "cpu"]);
     assert(!cpu.stderr.includes("GPU"), cpu.stderr);
   },
-});
+);
 
-Deno.test({
-  name: `--device cuda fails with the reason where there is no GPU ${withoutGpu.title}`,
+Deno.test(`--device cuda fails with the reason where there is no GPU ${withoutGpu.title}`, {
   ignore: withoutGpu.ignore,
-  fn() {
-    for (const device of ["cuda", "cuda:9"]) {
-      const error = assertThrows(() => openDevice(device), M40Error);
-      assertEquals([error.code, error.message], ["device", absence]);
-    }
-  },
+}, () => {
+  for (const device of ["cuda", "cuda:9"]) {
+    const error = assertThrows(() => openDevice(device), M40Error);
+    assertEquals([error.code, error.message], ["device", absence]);
+  }
 });
 
 Deno.test("--device auto says why where the GPU's library cannot be loaded", async () => {

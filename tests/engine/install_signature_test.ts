@@ -43,11 +43,10 @@ async function putSignature(release: Release, sign: (sums: Uint8Array) => Promis
   await Deno.writeTextFile(`${sums}.minisig`, await sign(await Deno.readFile(sums)));
 }
 
-Deno.test({
-  name:
-    "install.sh installs what its key has signed, and refuses what another key or none has signed",
-  ignore,
-  async fn() {
+Deno.test(
+  "install.sh installs what its key has signed, and refuses what another key or none has signed",
+  { ignore },
+  async () => {
     await using release = await Release.make();
     const key = await makeKey();
     const args = [release.archive, "--user", "--key", key.publicKey];
@@ -103,85 +102,79 @@ Deno.test({
       await Deno.remove(signature);
     }
   },
-});
+);
 
-Deno.test({
-  name: "install.sh refuses a signature that it cannot check, and says what to install",
+Deno.test("install.sh refuses a signature that it cannot check, and says what to install", {
   ignore,
-  async fn() {
-    await using release = await Release.make();
-    const key = await makeKey();
-    await putSignature(release, key.sign);
-    const path = await programsIn(join(release.root, "bare"), []);
-    const args = [release.archive, "--user", "--key", key.publicKey];
-    const { code, stderr } = await release.install(args, join(release.root, "install.sh"), path);
-    assertEquals(code, 1);
-    assertStringIncludes(
-      stderr,
-      "neither minisign nor OpenSSL 3 is installed; apt install minisign",
-    );
-    assertEquals(await release.there(), []);
-  },
+}, async () => {
+  await using release = await Release.make();
+  const key = await makeKey();
+  await putSignature(release, key.sign);
+  const path = await programsIn(join(release.root, "bare"), []);
+  const args = [release.archive, "--user", "--key", key.publicKey];
+  const { code, stderr } = await release.install(args, join(release.root, "install.sh"), path);
+  assertEquals(code, 1);
+  assertStringIncludes(
+    stderr,
+    "neither minisign nor OpenSSL 3 is installed; apt install minisign",
+  );
+  assertEquals(await release.there(), []);
 });
 
-Deno.test({
-  name: "an install.sh that has a key wants its signature, unless --unsigned is given",
+Deno.test("an install.sh that has a key wants its signature, unless --unsigned is given", {
   ignore,
-  async fn() {
-    await using release = await Release.make();
-    const key = await makeKey();
-    const script = join(release.root, "install.sh");
-    const text = await Deno.readTextFile(script);
-    const args = [release.archive, "--user"];
-    // Without a key a signature is no use, which is said.
-    await putSignature(release, key.sign);
-    const unknown = await release.install(args);
-    assertEquals(unknown.code, 0);
-    assertStringIncludes(unknown.stdout, "was not checked: this install.sh has no key");
-    await Deno.remove(join(release.root, "SHA256SUMS.minisig"));
+}, async () => {
+  await using release = await Release.make();
+  const key = await makeKey();
+  const script = join(release.root, "install.sh");
+  const text = await Deno.readTextFile(script);
+  const args = [release.archive, "--user"];
+  // Without a key a signature is no use, which is said.
+  await putSignature(release, key.sign);
+  const unknown = await release.install(args);
+  assertEquals(unknown.code, 0);
+  assertStringIncludes(unknown.stdout, "was not checked: this install.sh has no key");
+  await Deno.remove(join(release.root, "SHA256SUMS.minisig"));
 
-    const keyed = text.replace("\nPUBLIC_KEY=''\n", `\nPUBLIC_KEY='${key.publicKey}'\n`);
-    assert(keyed !== text);
-    await Deno.writeTextFile(script, keyed);
-    const unsigned = await release.install(args);
-    assertEquals([unsigned.code, unsigned.stdout], [1, ""]);
-    assertStringIncludes(unsigned.stderr, "--unsigned");
-    assertEquals((await release.install([...args, "--unsigned"])).code, 0);
-    await putSignature(release, key.sign);
-    assertEquals((await release.install(args)).code, 0);
-    // A file with the key, as minisign writes it.
-    const file = join(release.root, "minisign.pub");
-    await Deno.writeTextFile(file, `untrusted comment: a key\n${key.publicKey}\n`);
-    assertEquals((await release.install([...args, "--key", file])).code, 0);
-    for (const wrong of [["--key", "RWx", "--unsigned"], ["--key"]]) {
-      assertEquals((await release.install([...args, ...wrong])).code, 2, wrong.join(" "));
-    }
-    assertEquals((await release.install(["--user", "--key", "RWx"])).code, 2, "no archive");
-  },
+  const keyed = text.replace("\nPUBLIC_KEY=''\n", `\nPUBLIC_KEY='${key.publicKey}'\n`);
+  assert(keyed !== text);
+  await Deno.writeTextFile(script, keyed);
+  const unsigned = await release.install(args);
+  assertEquals([unsigned.code, unsigned.stdout], [1, ""]);
+  assertStringIncludes(unsigned.stderr, "--unsigned");
+  assertEquals((await release.install([...args, "--unsigned"])).code, 0);
+  await putSignature(release, key.sign);
+  assertEquals((await release.install(args)).code, 0);
+  // A file with the key, as minisign writes it.
+  const file = join(release.root, "minisign.pub");
+  await Deno.writeTextFile(file, `untrusted comment: a key\n${key.publicKey}\n`);
+  assertEquals((await release.install([...args, "--key", file])).code, 0);
+  for (const wrong of [["--key", "RWx", "--unsigned"], ["--key"]]) {
+    assertEquals((await release.install([...args, ...wrong])).code, 2, wrong.join(" "));
+  }
+  assertEquals((await release.install(["--user", "--key", "RWx"])).code, 2, "no archive");
 });
 
-Deno.test({
-  name: "OpenSSL takes what minisign itself has signed (ignored where minisign is not)",
+Deno.test("OpenSSL takes what minisign itself has signed (ignored where minisign is not)", {
   ignore: ignore || await which("minisign") === undefined || await which("openssl") === undefined,
-  async fn() {
-    await using release = await Release.make();
-    const [secret, open] = ["secret.key", "minisign.pub"].map((name) => join(release.root, name));
-    await run("minisign", ["-G", "-W", "-f", "-s", secret, "-p", open]);
-    const path = await programsIn(join(release.root, "with openssl"), ["openssl"]);
-    for (const options of [[], ["-l"]]) {
-      await run("minisign", [
-        "-S",
-        ...options,
-        "-s",
-        secret,
-        "-m",
-        join(release.root, "SHA256SUMS"),
-      ]);
-      const args = [release.archive, "--user", "--key", open];
-      const { code, stderr } = await release.install(args, join(release.root, "install.sh"), path);
-      assertEquals([code, stderr], [0, ""]);
-    }
-  },
+}, async () => {
+  await using release = await Release.make();
+  const [secret, open] = ["secret.key", "minisign.pub"].map((name) => join(release.root, name));
+  await run("minisign", ["-G", "-W", "-f", "-s", secret, "-p", open]);
+  const path = await programsIn(join(release.root, "with openssl"), ["openssl"]);
+  for (const options of [[], ["-l"]]) {
+    await run("minisign", [
+      "-S",
+      ...options,
+      "-s",
+      secret,
+      "-m",
+      join(release.root, "SHA256SUMS"),
+    ]);
+    const args = [release.archive, "--user", "--key", open];
+    const { code, stderr } = await release.install(args, join(release.root, "install.sh"), path);
+    assertEquals([code, stderr], [0, ""]);
+  }
 });
 
 Deno.test("install.sh's own key is none or a whole one", async () => {

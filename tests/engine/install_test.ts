@@ -8,10 +8,10 @@ import { DEPLOY, programOf, Release, REPORT } from "../fixtures/install_release.
 const hasBusyBox = () => Deno.stat("/bin/busybox").then(() => true, () => false);
 const ignore = Deno.build.os !== "linux" || Deno.build.arch !== "x86_64";
 
-Deno.test({
-  name: "install.sh places a program in a home with spaces, updates it, and leaves nothing behind",
-  ignore,
-  async fn() {
+Deno.test(
+  "install.sh places a program in a home with spaces, updates it, and leaves nothing behind",
+  { ignore },
+  async () => {
     await using release = await Release.make();
     // An existing folder stays, even an empty one.
     await Deno.mkdir(join(release.home, ".local/share"), { recursive: true });
@@ -45,46 +45,43 @@ Deno.test({
     assertEquals((await release.install(["--uninstall", "--purge", "--user"])).code, 0);
     assertEquals(await release.there(), before);
   },
-});
+);
 
-Deno.test({
-  name: "install.sh needs no more of its programs than BusyBox has",
+Deno.test("install.sh needs no more of its programs than BusyBox has", {
   ignore: ignore || !await hasBusyBox(),
-  async fn() {
-    await using release = await Release.make();
-    const programs = join(release.root, "programs");
-    await Deno.mkdir(programs);
-    for (const applet of (await run("busybox", ["--list"])).trim().split("\n")) {
-      await Deno.symlink("/bin/busybox", join(programs, applet));
-    }
-    // It is part of glibc, not of BusyBox.
-    await Deno.symlink("/usr/bin/getconf", join(programs, "getconf"));
-    const script = join(release.root, "install.sh");
-    const install = () => release.install([release.archive, "--user"], script, programs);
-    const first = await install();
-    assertEquals([first.code, first.stderr], [0, ""]);
-    assertStringIncludes(first.stdout, "m40 1.0.0 is installed");
+}, async () => {
+  await using release = await Release.make();
+  const programs = join(release.root, "programs");
+  await Deno.mkdir(programs);
+  for (const applet of (await run("busybox", ["--list"])).trim().split("\n")) {
+    await Deno.symlink("/bin/busybox", join(programs, applet));
+  }
+  // It is part of glibc, not of BusyBox.
+  await Deno.symlink("/usr/bin/getconf", join(programs, "getconf"));
+  const script = join(release.root, "install.sh");
+  const install = () => release.install([release.archive, "--user"], script, programs);
+  const first = await install();
+  assertEquals([first.code, first.stderr], [0, ""]);
+  assertStringIncludes(first.stdout, "m40 1.0.0 is installed");
 
-    // What is wrong with an unpacked archive is found there too.
-    await run("tar", ["-xzf", release.archive, "-C", release.root]);
-    const folder = join(release.root, "m40-1.0.0-linux-x86_64");
-    const unpacked = () => release.install(["--user"], join(folder, "install.sh"), programs);
-    const sums = await Deno.readTextFile(join(folder, "SHA256SUMS"));
-    await Deno.writeTextFile(join(folder, "SHA256SUMS"), `${sums}no sum\n`);
-    assertStringIncludes((await unpacked()).stderr, "is damaged");
-    await Deno.writeTextFile(join(folder, "SHA256SUMS"), sums);
-    await Deno.writeTextFile(join(folder, "libm40_cpu.so"), "another");
-    const { code, stderr } = await unpacked();
-    assertEquals(code, 1);
-    assertStringIncludes(stderr, "libm40_cpu.so: FAILED");
-  },
+  // What is wrong with an unpacked archive is found there too.
+  await run("tar", ["-xzf", release.archive, "-C", release.root]);
+  const folder = join(release.root, "m40-1.0.0-linux-x86_64");
+  const unpacked = () => release.install(["--user"], join(folder, "install.sh"), programs);
+  const sums = await Deno.readTextFile(join(folder, "SHA256SUMS"));
+  await Deno.writeTextFile(join(folder, "SHA256SUMS"), `${sums}no sum\n`);
+  assertStringIncludes((await unpacked()).stderr, "is damaged");
+  await Deno.writeTextFile(join(folder, "SHA256SUMS"), sums);
+  await Deno.writeTextFile(join(folder, "libm40_cpu.so"), "another");
+  const { code, stderr } = await unpacked();
+  assertEquals(code, 1);
+  assertStringIncludes(stderr, "libm40_cpu.so: FAILED");
 });
 
-Deno.test({
-  name:
-    "install.sh refuses archives and folders that are not what was published, and changes nothing",
-  ignore,
-  async fn() {
+Deno.test(
+  "install.sh refuses archives and folders that are not what was published, and changes nothing",
+  { ignore },
+  async () => {
     await using release = await Release.make();
     const sums = join(release.root, "SHA256SUMS");
     const good = await Deno.readTextFile(sums);
@@ -135,46 +132,44 @@ Deno.test({
     }
     assertEquals((await release.install(["--uninstall", "--user"])).code, 1);
   },
-});
+);
 
-Deno.test({
-  name: "install.sh that is interrupted leaves the earlier files, and what it left is cleared",
+Deno.test("install.sh that is interrupted leaves the earlier files, and what it left is cleared", {
   ignore,
-  async fn() {
-    await using release = await Release.make();
-    assertEquals((await release.install()).code, 0);
-    const before = await release.there();
-    const withoutOld = async () =>
-      (await release.there()).filter((path) => !path.includes("/.m40.old."));
-    const mark = join(release.root, "started");
-    // The new program, started to see whether it does, lets the script be interrupted just then.
-    await release.publish(`#!/bin/sh\n: >"${mark}"\nsleep 600 &\necho $! >"${mark}.pid"\nwait\n`);
-    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-      const script = release.start([release.archive, "--user"]).spawn();
-      while (await Deno.stat(mark + ".pid").then((file) => file.size === 0, () => true)) {
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
-      script.kill(signal);
-      // The shell takes its signal when the program that it waits for has ended.
-      Deno.kill(Number(await Deno.readTextFile(mark + ".pid")), "SIGKILL");
-      assert((await script.output()).code !== 0);
-      await Deno.remove(mark + ".pid");
-      const program = join(release.home, ".local/bin/m40");
-      assertEquals(await run(program, ["--version"]), "m40 1.0.0\n");
-      if (signal === "SIGTERM") assertEquals(await release.there(), before);
+}, async () => {
+  await using release = await Release.make();
+  assertEquals((await release.install()).code, 0);
+  const before = await release.there();
+  const withoutOld = async () =>
+    (await release.there()).filter((path) => !path.includes("/.m40.old."));
+  const mark = join(release.root, "started");
+  // The new program, started to see whether it does, lets the script be interrupted just then.
+  await release.publish(`#!/bin/sh\n: >"${mark}"\nsleep 600 &\necho $! >"${mark}.pid"\nwait\n`);
+  for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+    const script = release.start([release.archive, "--user"]).spawn();
+    while (await Deno.stat(mark + ".pid").then((file) => file.size === 0, () => true)) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
     }
-    await release.publish(programOf("1.0.2"));
-    assertEquals((await release.install()).code, 0);
-    assertEquals(await withoutOld(), before);
-    assertEquals((await release.install(["--uninstall", "--user"])).code, 0);
-    assertEquals(await release.there(), []);
-  },
+    script.kill(signal);
+    // The shell takes its signal when the program that it waits for has ended.
+    Deno.kill(Number(await Deno.readTextFile(mark + ".pid")), "SIGKILL");
+    assert((await script.output()).code !== 0);
+    await Deno.remove(mark + ".pid");
+    const program = join(release.home, ".local/bin/m40");
+    assertEquals(await run(program, ["--version"]), "m40 1.0.0\n");
+    if (signal === "SIGTERM") assertEquals(await release.there(), before);
+  }
+  await release.publish(programOf("1.0.2"));
+  assertEquals((await release.install()).code, 0);
+  assertEquals(await withoutOld(), before);
+  assertEquals((await release.install(["--uninstall", "--user"])).code, 0);
+  assertEquals(await release.there(), []);
 });
 
-Deno.test({
-  name: "a server that runs while m40 is updated finds its libraries still, and is to be restarted",
-  ignore,
-  async fn() {
+Deno.test(
+  "a server that runs while m40 is updated finds its libraries still, and is to be restarted",
+  { ignore },
+  async () => {
     // Opens a library next to itself on command, as m40 does when a model is loaded again.
     const server = programOf("1.0.0").replace(
       "#!/bin/sh\n",
@@ -208,12 +203,12 @@ Deno.test({
     assertEquals((await release.install(["--uninstall", "--user"])).code, 0);
     assertEquals(await release.there(), []);
   },
-});
+);
 
-Deno.test({
-  name: "a program m40 that is not install.sh's is replaced with --force alone, and never removed",
-  ignore,
-  async fn() {
+Deno.test(
+  "a program m40 that is not install.sh's is replaced with --force alone, and never removed",
+  { ignore },
+  async () => {
     await using release = await Release.make();
     const program = join(release.home, ".local/bin/m40");
     await Deno.mkdir(join(release.home, ".local/bin"), { recursive: true });
@@ -243,26 +238,24 @@ Deno.test({
     const folder = await release.install([release.archive, "--user", "--force"]);
     assertStringIncludes(folder.stderr, "is a folder");
   },
+);
+
+Deno.test("what was installed without a service under an odd prefix can be taken away again", {
+  ignore,
+}, async () => {
+  await using release = await Release.make();
+  const where = ["--system", "--prefix", join(release.home, "a$b")];
+  assertEquals((await release.install([release.archive, ...where])).code, 2);
+  assertEquals((await release.install([release.archive, ...where, "--no-service"])).code, 0);
+  const { code, stderr } = await release.install(["--uninstall", ...where]);
+  assertEquals([code, stderr], [0, ""]);
+  assertEquals((await release.there()).filter((path) => path.includes("m40")), []);
 });
 
-Deno.test({
-  name: "what was installed without a service under an odd prefix can be taken away again",
-  ignore,
-  async fn() {
-    await using release = await Release.make();
-    const where = ["--system", "--prefix", join(release.home, "a$b")];
-    assertEquals((await release.install([release.archive, ...where])).code, 2);
-    assertEquals((await release.install([release.archive, ...where, "--no-service"])).code, 0);
-    const { code, stderr } = await release.install(["--uninstall", ...where]);
-    assertEquals([code, stderr], [0, ""]);
-    assertEquals((await release.there()).filter((path) => path.includes("m40")), []);
-  },
-});
-
-Deno.test({
-  name: "--no-service over an installation with a service leaves it, and what --uninstall goes by",
-  ignore,
-  async fn() {
+Deno.test(
+  "--no-service over an installation with a service leaves it, and what --uninstall goes by",
+  { ignore },
+  async () => {
     await using release = await Release.make();
     const prefix = join(release.home, "system");
     const args = [release.archive, "--system", "--no-service", "--prefix", prefix];
@@ -281,40 +274,34 @@ Deno.test({
     assertEquals(await Deno.readTextFile(join(prefix, "lib/m40/SERVICE")), "made\n");
     assertStringIncludes(await Deno.readTextFile(placed), "lib/systemd/system/m40.service");
   },
+);
+
+Deno.test("uninstalling follows no path of a list that was written to", { ignore }, async () => {
+  await using release = await Release.make();
+  assertEquals((await release.install()).code, 0);
+  const precious = join(release.home, ".local/bin/precious");
+  await Deno.writeTextFile(precious, "");
+  const list = join(release.home, ".local/lib/m40/PLACED");
+  const hostile = [
+    "bin/precious",
+    "share/man/man1/m40/../../../../bin/precious.1",
+    "/etc/passwd",
+  ];
+  await Deno.writeTextFile(list, hostile.join("\n") + "\n", { append: true });
+  assertEquals((await release.install(["--uninstall", "--user"])).code, 0);
+  assertEquals(await release.there(), ["./.local", "./.local/bin", "./.local/bin/precious"]);
 });
 
-Deno.test({
-  name: "uninstalling follows no path of a list that was written to",
-  ignore,
-  async fn() {
-    await using release = await Release.make();
-    assertEquals((await release.install()).code, 0);
-    const precious = join(release.home, ".local/bin/precious");
-    await Deno.writeTextFile(precious, "");
-    const list = join(release.home, ".local/lib/m40/PLACED");
-    const hostile = [
-      "bin/precious",
-      "share/man/man1/m40/../../../../bin/precious.1",
-      "/etc/passwd",
-    ];
-    await Deno.writeTextFile(list, hostile.join("\n") + "\n", { append: true });
-    assertEquals((await release.install(["--uninstall", "--user"])).code, 0);
-    assertEquals(await release.there(), ["./.local", "./.local/bin", "./.local/bin/precious"]);
-  },
-});
-
-Deno.test({
-  name: "the shell scripts of a release are clean (ignored where shellcheck is not)",
+Deno.test("the shell scripts of a release are clean (ignored where shellcheck is not)", {
   ignore: !await hasShellcheck(),
-  async fn() {
-    const tools = fromFileUrl(new URL("../../tools/release", import.meta.url));
-    const scripts = [DEPLOY, tools].flatMap((folder) =>
-      [...Deno.readDirSync(folder)].filter(({ name }) => name.endsWith(".sh"))
-        .map(({ name }) => join(folder, name))
-    );
-    assertEquals(scripts.length, 5);
-    assertEquals(await run("shellcheck", ["--shell=sh", ...scripts]), "");
-  },
+}, async () => {
+  const tools = fromFileUrl(new URL("../../tools/release", import.meta.url));
+  const scripts = [DEPLOY, tools].flatMap((folder) =>
+    [...Deno.readDirSync(folder)].filter(({ name }) => name.endsWith(".sh"))
+      .map(({ name }) => join(folder, name))
+  );
+  assertEquals(scripts.length, 5);
+  assertEquals(await run("shellcheck", ["--shell=sh", ...scripts]), "");
 });
 
 async function hasShellcheck(): Promise<boolean> {

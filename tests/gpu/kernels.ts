@@ -93,16 +93,12 @@ const SANITIZED = [
 ];
 
 for (const file of SANITIZED) {
-  Deno.test({
-    name: `cuda under compute-sanitizer: ${file}`,
-    ignore: !sanitizes,
-    async fn(t) {
-      const under = ["compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "86"];
-      for (const { name, failure } of await runFile(file, { M40_TEST_BACKEND: "cuda" }, under)) {
-        await t.step(name, () => {
-          if (failure !== undefined) throw new AssertionError(failure);
-        });
-      }
-    },
+  Deno.test(`cuda under compute-sanitizer: ${file}`, { ignore: !sanitizes }, async (t) => {
+    const under = ["compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "86"];
+    for (const { name, failure } of await runFile(file, { M40_TEST_BACKEND: "cuda" }, under)) {
+      await t.step(name, () => {
+        if (failure !== undefined) throw new AssertionError(failure);
+      });
+    }
   });
 }

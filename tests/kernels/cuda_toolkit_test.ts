@@ -68,20 +68,18 @@ async function assemblerOf(environment: Record<string, string>): Promise<string>
   return /release (\d+\.\d+)/.exec(new TextDecoder().decode(stdout))![1];
 }
 
-Deno.test({
-  name: "the real CUDA 13 is refused by name and version (ignored where this machine has none)",
+Deno.test("the real CUDA 13 is refused by name and version (ignored where this machine has none)", {
   ignore: real13 === undefined,
-  async fn() {
-    const error = await assertRejects(() => findCudaToolkit([real13!]), BuildError);
-    const [summary, reason, advice] = error.message.split("\n");
-    assertEquals(
-      summary,
-      "no nvcc of CUDA 11 or 12 was found (CUDA 13 and newer cannot build for the M40).",
-    );
-    assert(reason.startsWith(`${real13} is of CUDA 13.`), reason);
-    assertMatch(reason, /CUDA 13\.\d+, which no longer knows compute capability 5\.2$/);
-    assertMatch(advice, /^Install one .*CUDA_HOME\.$/);
-  },
+}, async () => {
+  const error = await assertRejects(() => findCudaToolkit([real13!]), BuildError);
+  const [summary, reason, advice] = error.message.split("\n");
+  assertEquals(
+    summary,
+    "no nvcc of CUDA 11 or 12 was found (CUDA 13 and newer cannot build for the M40).",
+  );
+  assert(reason.startsWith(`${real13} is of CUDA 13.`), reason);
+  assertMatch(reason, /CUDA 13\.\d+, which no longer knows compute capability 5\.2$/);
+  assertMatch(advice, /^Install one .*CUDA_HOME\.$/);
 });
 
 Deno.test({

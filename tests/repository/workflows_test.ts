@@ -53,42 +53,40 @@ Deno.test("a tag that is not the version's has no notes, and so no release", asy
   }
 });
 
-Deno.test({
-  name: "the sums are signed by the key of install.sh or not at all (ignored without minisign)",
+Deno.test("the sums are signed by the key of install.sh or not at all (ignored without minisign)", {
   ignore: !await run("minisign", ["-v"]).then(() => true, () => false),
-  async fn() {
-    using temporary = new TemporaryFolder();
-    const folder = temporary.path;
-    const [secret, open] = [join(folder, "secret"), join(folder, "minisign.pub")];
-    await run("minisign", ["-G", "-W", "-f", "-s", secret, "-p", open]);
-    const key = (await Deno.readTextFile(open)).split("\n")[1];
-    const text = await Deno.readTextFile(secret);
-    await Deno.writeTextFile(join(folder, "SHA256SUMS"), `${"0".repeat(64)}  nothing\n`);
-    const sign = async (publicKey: string, secretKey: string) => {
-      await Deno.writeTextFile(join(folder, "install.sh"), `PUBLIC_KEY='${publicKey}'\n`);
-      const { code, stderr } = await script("sign.sh", [folder], {
-        MINISIGN_SECRET_KEY: secretKey,
-      });
-      const signed = await Deno.stat(join(folder, "SHA256SUMS.minisig")).then(
-        () => true,
-        () => false,
-      );
-      return { code, stderr, signed };
-    };
-    assertEquals(await sign("", ""), { code: 0, stderr: "", signed: false });
-    assertEquals(await sign(key, text), { code: 0, stderr: "", signed: true });
-    const refused: [string, string, string][] = [
-      [key, "", "MINISIGN_SECRET_KEY is not set"],
-      ["", text, "install.sh has no PUBLIC_KEY"],
-      [key.replace(/.$/, (last) => last === "A" ? "B" : "A"), text, "is not the secret half"],
-      [key, "no key", "could not sign"],
-    ];
-    for (const [publicKey, secretKey, wanted] of refused) {
-      const { code, stderr, signed } = await sign(publicKey, secretKey);
-      assertEquals([code, signed], [1, false], wanted);
-      assertStringIncludes(stderr, wanted);
-    }
-  },
+}, async () => {
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
+  const [secret, open] = [join(folder, "secret"), join(folder, "minisign.pub")];
+  await run("minisign", ["-G", "-W", "-f", "-s", secret, "-p", open]);
+  const key = (await Deno.readTextFile(open)).split("\n")[1];
+  const text = await Deno.readTextFile(secret);
+  await Deno.writeTextFile(join(folder, "SHA256SUMS"), `${"0".repeat(64)}  nothing\n`);
+  const sign = async (publicKey: string, secretKey: string) => {
+    await Deno.writeTextFile(join(folder, "install.sh"), `PUBLIC_KEY='${publicKey}'\n`);
+    const { code, stderr } = await script("sign.sh", [folder], {
+      MINISIGN_SECRET_KEY: secretKey,
+    });
+    const signed = await Deno.stat(join(folder, "SHA256SUMS.minisig")).then(
+      () => true,
+      () => false,
+    );
+    return { code, stderr, signed };
+  };
+  assertEquals(await sign("", ""), { code: 0, stderr: "", signed: false });
+  assertEquals(await sign(key, text), { code: 0, stderr: "", signed: true });
+  const refused: [string, string, string][] = [
+    [key, "", "MINISIGN_SECRET_KEY is not set"],
+    ["", text, "install.sh has no PUBLIC_KEY"],
+    [key.replace(/.$/, (last) => last === "A" ? "B" : "A"), text, "is not the secret half"],
+    [key, "no key", "could not sign"],
+  ];
+  for (const [publicKey, secretKey, wanted] of refused) {
+    const { code, stderr, signed } = await sign(publicKey, secretKey);
+    assertEquals([code, signed], [1, false], wanted);
+    assertStringIncludes(stderr, wanted);
+  }
 });
 
 /** Runs a script of tools/release. */

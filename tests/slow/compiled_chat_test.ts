@@ -10,11 +10,10 @@ if (!available) {
   );
 }
 
-Deno.test({
-  name:
-    "the executable renders templates in a thread of its own, and one that takes too long ends alone",
-  ignore: !available,
-  async fn() {
+Deno.test(
+  "the executable renders templates in a thread of its own, and one that takes too long ends alone",
+  { ignore: !available },
+  async () => {
     await withProgram(async ({ folder, run }) => {
       const file = join(folder, "hostile.jinja");
       await Deno.writeTextFile(
@@ -45,4 +44,4 @@ Deno.test({
       }
     });
   },
-});
+);

@@ -40,46 +40,44 @@ async function releaseIn(folder: string, commit: string): Promise<string> {
   return join(folder, "dist", "release");
 }
 
-Deno.test({
-  name: "the same commit gives the same bytes, and the bill of materials has what is inside",
+Deno.test("the same commit gives the same bytes, and the bill of materials has what is inside", {
   ignore: !available,
-  async fn() {
-    await buildKernels({ target: "cpu" });
-    using temporary = new TemporaryFolder();
-    const folder = temporary.path;
-    const commit = (await run("git", ["rev-parse", "HEAD"], { cwd: ROOT })).trim();
-    const first = await releaseIn(join(folder, "one"), commit);
-    const second = await releaseIn(join(folder, "another place"), commit);
-    assertEquals(
-      await Deno.readTextFile(join(second, "SHA256SUMS")),
-      await Deno.readTextFile(join(first, "SHA256SUMS")),
-    );
-    await run("sha256sum", ["--check", "--strict", "SHA256SUMS"], { cwd: first });
-    await run("sha256sum", ["--check", "--strict", "SHA256SUMS"], { cwd: join(first, NAME) });
+}, async () => {
+  await buildKernels({ target: "cpu" });
+  using temporary = new TemporaryFolder();
+  const folder = temporary.path;
+  const commit = (await run("git", ["rev-parse", "HEAD"], { cwd: ROOT })).trim();
+  const first = await releaseIn(join(folder, "one"), commit);
+  const second = await releaseIn(join(folder, "another place"), commit);
+  assertEquals(
+    await Deno.readTextFile(join(second, "SHA256SUMS")),
+    await Deno.readTextFile(join(first, "SHA256SUMS")),
+  );
+  await run("sha256sum", ["--check", "--strict", "SHA256SUMS"], { cwd: first });
+  await run("sha256sum", ["--check", "--strict", "SHA256SUMS"], { cwd: join(first, NAME) });
 
-    const text = await Deno.readTextFile(join(first, NAME, "sbom.cdx.json"));
-    assertEquals(await faultsOf(text), null);
-    const { components } = JSON.parse(text) as { components: { purl?: string }[] };
-    const listed = components.flatMap(({ purl }) => purl?.match(/^pkg:npm\/(.*)$/)?.[1] ?? []);
-    const executable = await Deno.readFile(join(first, NAME, "m40"));
-    const inside = embeddedPackages(new TextDecoder("latin1").decode(executable));
-    assertEquals(listed.map(decodeURIComponent).sort(), inside);
-    const licences = [...Deno.readDirSync(join(first, NAME, "licences/npm"))];
-    assertEquals(licences.length, inside.length);
-    // Nothing of the place where it was made.
-    assert(!new TextDecoder("latin1").decode(executable).includes(folder));
+  const text = await Deno.readTextFile(join(first, NAME, "sbom.cdx.json"));
+  assertEquals(await faultsOf(text), null);
+  const { components } = JSON.parse(text) as { components: { purl?: string }[] };
+  const listed = components.flatMap(({ purl }) => purl?.match(/^pkg:npm\/(.*)$/)?.[1] ?? []);
+  const executable = await Deno.readFile(join(first, NAME, "m40"));
+  const inside = embeddedPackages(new TextDecoder("latin1").decode(executable));
+  assertEquals(listed.map(decodeURIComponent).sort(), inside);
+  const licences = [...Deno.readDirSync(join(first, NAME, "licences/npm"))];
+  assertEquals(licences.length, inside.length);
+  // Nothing of the place where it was made.
+  assert(!new TextDecoder("latin1").decode(executable).includes(folder));
 
-    const version = JSON.parse(await run(join(first, NAME, "m40"), ["--version", "--json"]));
-    assertEquals([version.commit, version.libraries[0].commit], [commit, commit]);
+  const version = JSON.parse(await run(join(first, NAME, "m40"), ["--version", "--json"]));
+  assertEquals([version.commit, version.libraries[0].commit], [commit, commit]);
 
-    await Deno.writeTextFile(join(folder, "one", "README.md"), "changed");
-    const refused = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "tools/release.ts", "--without-cuda"],
-      cwd: join(folder, "one"),
-    }).output();
-    assertEquals(refused.success, false);
-    assert(new TextDecoder().decode(refused.stderr).includes("README.md"));
-  },
+  await Deno.writeTextFile(join(folder, "one", "README.md"), "changed");
+  const refused = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "tools/release.ts", "--without-cuda"],
+    cwd: join(folder, "one"),
+  }).output();
+  assertEquals(refused.success, false);
+  assert(new TextDecoder().decode(refused.stderr).includes("README.md"));
 });
 
 /** A folder of the executable's file system. */

@@ -47,10 +47,10 @@ if (!canMount) {
   console.error("skipped: tests of a full disk, as this user may not mount a small one");
 }
 
-Deno.test({
-  name: "disk: a file that does not fit is refused before it is fetched",
-  ignore: !canMount,
-  async fn() {
+Deno.test(
+  "disk: a file that does not fit is refused before it is fetched",
+  { ignore: !canMount },
+  async () => {
     await using disk = (await SmallDisk.make(5))!;
     await using server = new FaultServer(() => served(BYTES));
     const { message } = await assertRejects(
@@ -60,83 +60,75 @@ Deno.test({
     assertMatch(message, /has .* MiB free; wanted 5\.9 MiB .*M40_MODELS/);
     assert(server.sentBytes < BYTES.length / 10);
   },
+);
+
+Deno.test("disk: a reserve stays free", { ignore: !canMount }, async () => {
+  await using disk = (await SmallDisk.make(7))!;
+  await using server = new FaultServer(() => served(BYTES));
+  const tuning = { ...QUICK, reserveBytes: 2 ** 40 };
+  assertEquals((await download({ url: server.url("/f") }, disk.target, { tuning })).sha256, SHA);
+  const small = someBytes(700_000);
+  await using other = new FaultServer(() => served(small));
+  const target = join(disk.path, "small");
+  await assertRejects(
+    () => download({ url: other.url("/f") }, target, { tuning }),
+    M40Error,
+    "stay free",
+  );
+  await download({ url: other.url("/f") }, target, { tuning: QUICK });
 });
 
-Deno.test({
-  name: "disk: a reserve stays free",
+Deno.test("disk: one that fills up in the middle is named, and what was fetched is gone on with", {
   ignore: !canMount,
-  async fn() {
-    await using disk = (await SmallDisk.make(7))!;
-    await using server = new FaultServer(() => served(BYTES));
-    const tuning = { ...QUICK, reserveBytes: 2 ** 40 };
-    assertEquals((await download({ url: server.url("/f") }, disk.target, { tuning })).sha256, SHA);
-    const small = someBytes(700_000);
-    await using other = new FaultServer(() => served(small));
-    const target = join(disk.path, "small");
-    await assertRejects(
-      () => download({ url: other.url("/f") }, target, { tuning }),
-      M40Error,
-      "stay free",
-    );
-    await download({ url: other.url("/f") }, target, { tuning: QUICK });
-  },
-});
-
-Deno.test({
-  name: "disk: one that fills up in the middle is named, and what was fetched is gone on with",
-  ignore: !canMount,
-  async fn() {
-    for (const connections of [1, 4]) {
-      await using disk = (await SmallDisk.make(8))!;
-      // Slow enough for the disk to fill up meanwhile.
-      await using server = new FaultServer(() => ({
-        file: served(BYTES),
-        trickle: { bytes: 65536, everyMs: 5 },
-      }));
-      const hog = join(disk.path, "hog");
-      let full = false;
-      const error = await assertRejects(
-        () =>
-          download({ url: server.url("/f") }, disk.target, {
-            connections,
-            tuning: { ...QUICK, pieceBytes: 2 ** 20 },
-            onProgress({ doneBytes }) {
-              if (full || doneBytes < BYTES.length / 2) return;
-              full = true;
-              try {
-                Deno.writeFileSync(hog, new Uint8Array(8 * 2 ** 20));
-              } catch {
-                // Now it is full.
-              }
-            },
-          }),
-        M40Error,
-      );
-      assertMatch(error.message, /the disk is full.*is kept|MiB free/s);
-      const sent = server.sentBytes;
-      await Deno.remove(hog);
-      const got = await download({ url: server.url("/f") }, disk.target, { tuning: QUICK });
-      assertEquals(got.sha256, SHA);
-      assert(
-        server.sentBytes - sent < BYTES.length,
-        `${server.sentBytes - sent} bytes were fetched again`,
-      );
-    }
-  },
-});
-
-Deno.test({
-  name: "disk: a body without length or end stops when the disk is full, and leaves nothing",
-  ignore: !canMount,
-  async fn() {
-    await using disk = (await SmallDisk.make(4))!;
-    await using server = new FaultServer(() => ({ body: new Uint8Array(0), endless: true }));
-    await assertRejects(
-      () => download({ url: server.url("/f") }, disk.target, { tuning: QUICK }),
+}, async () => {
+  for (const connections of [1, 4]) {
+    await using disk = (await SmallDisk.make(8))!;
+    // Slow enough for the disk to fill up meanwhile.
+    await using server = new FaultServer(() => ({
+      file: served(BYTES),
+      trickle: { bytes: 65536, everyMs: 5 },
+    }));
+    const hog = join(disk.path, "hog");
+    let full = false;
+    const error = await assertRejects(
+      () =>
+        download({ url: server.url("/f") }, disk.target, {
+          connections,
+          tuning: { ...QUICK, pieceBytes: 2 ** 20 },
+          onProgress({ doneBytes }) {
+            if (full || doneBytes < BYTES.length / 2) return;
+            full = true;
+            try {
+              Deno.writeFileSync(hog, new Uint8Array(8 * 2 ** 20));
+            } catch {
+              // Now it is full.
+            }
+          },
+        }),
       M40Error,
     );
-    assertEquals([...Deno.readDirSync(join(disk.path, ".partial"))], []);
-  },
+    assertMatch(error.message, /the disk is full.*is kept|MiB free/s);
+    const sent = server.sentBytes;
+    await Deno.remove(hog);
+    const got = await download({ url: server.url("/f") }, disk.target, { tuning: QUICK });
+    assertEquals(got.sha256, SHA);
+    assert(
+      server.sentBytes - sent < BYTES.length,
+      `${server.sentBytes - sent} bytes were fetched again`,
+    );
+  }
+});
+
+Deno.test("disk: a body without length or end stops when the disk is full, and leaves nothing", {
+  ignore: !canMount,
+}, async () => {
+  await using disk = (await SmallDisk.make(4))!;
+  await using server = new FaultServer(() => ({ body: new Uint8Array(0), endless: true }));
+  await assertRejects(
+    () => download({ url: server.url("/f") }, disk.target, { tuning: QUICK }),
+    M40Error,
+  );
+  assertEquals([...Deno.readDirSync(join(disk.path, ".partial"))], []);
 });
 
 Deno.test("disk: a folder that cannot be written is named", async () => {
