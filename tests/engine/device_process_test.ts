@@ -10,8 +10,7 @@ import {
   promptOf,
   withEngine,
 } from "../fixtures/engine_fixture.ts";
-import { GOLDEN, golden } from "../fixtures/goldens.ts";
-import { TemporaryEnvironment } from "../fixtures/temporary.ts";
+import { golden } from "../fixtures/goldens.ts";
 
 // The device in a process of its own computes the same.
 
@@ -100,25 +99,6 @@ Deno.test("what the library refuses in its process is refused here, with its cod
   const expected = await said(false);
   assertEquals(await said(true), expected);
   assertEquals(new Set(expected.map(([code]) => code)).size >= 3, true, JSON.stringify(expected));
-});
-
-Deno.test("the process gets what the driver goes by of the environment, and no secret", async () => {
-  const secrets = ["M40_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "DENO_AUTH_TOKENS", "ODD"];
-  using _environment = new TemporaryEnvironment({
-    ...Object.fromEntries(secrets.map((name) => [name, "a-secret-of-ours"])),
-    CUDA_VISIBLE_DEVICES: "0",
-  });
-
-  await using engine = await Engine.load(GOLDEN, {
-    device: BACKEND,
-    threads: 1,
-    deviceProcess: true,
-  });
-  const { processId } = cardOf(engine).kernels;
-  const environment = await Deno.readTextFile(`/proc/${processId}/environ`);
-  assertEquals(environment.includes("a-secret-of-ours"), false, environment);
-  const names = environment.split("\0").map((variable) => variable.split("=")[0]);
-  for (const name of ["PATH", "CUDA_VISIBLE_DEVICES"]) assert(names.includes(name), name);
 });
 
 Deno.test("a call between two steps that finds the process gone keeps no later one waiting, and the engine closes", async () => {

@@ -1,10 +1,8 @@
 import { assert, assertEquals, assertGreater, assertMatch, assertRejects } from "@std/assert";
-import { fromFileUrl } from "@std/path";
 import { M40Error } from "../../errors.ts";
 import { DownloadError } from "./errors.ts";
 import { Folder, sha256, someBytes } from "../../../tests/fixtures/download_fixture.ts";
 import { FaultServer, type Received, served } from "../../../tests/fixtures/fault_server.ts";
-import { TemporaryEnvironment } from "../../../tests/fixtures/temporary.ts";
 
 const BYTES = someBytes(1_000_003, 3);
 const SHA = sha256(BYTES);
@@ -88,36 +86,6 @@ Deno.test("redirects: a circle, a missing place and another protocol are refused
   }
 });
 
-Deno.test("redirects: none from https to http; certificates named by SSL_CERT_FILE are trusted, others not", async () => {
-  const data = new URL("../../../tests/data/tls/", import.meta.url);
-  const tls = {
-    cert: await Deno.readTextFile(new URL("localhost.pem", data)),
-    key: await Deno.readTextFile(new URL("localhost.key", data)),
-  };
-  await using plain = new FaultServer(() => FILE);
-  await using server: FaultServer = new FaultServer(
-    ({ path }) =>
-      path === "/f" ? to(server.url("/g")) : path === "/down" ? to(plain.url("/f")) : FILE,
-    tls,
-  );
-  await using folder = await Folder.make();
-  using _environment = new TemporaryEnvironment({ SSL_CERT_FILE: undefined });
-
-  const untrusted = await assertRejects(
-    () => folder.get({ url: server.url("/f") }),
-    DownloadError,
-  );
-  assertMatch(untrusted.message, /cannot be trusted: .*SSL_CERT_FILE/);
-  Deno.env.set("SSL_CERT_FILE", fromFileUrl(new URL("ca.pem", data)));
-  assertEquals((await folder.get({ url: server.url("/f") })).sha256, SHA);
-  const error = await assertRejects(
-    () => folder.get({ url: server.url("/down") }),
-    DownloadError,
-  );
-  assertMatch(error.message, /redirects from https to http:.*not followed/);
-  assertEquals(plain.requests.length, 0);
-});
-
 Deno.test("redirects: a target that is signed for a while is asked for again when that is over", async () => {
   await using folder = await Folder.make();
   const uses = new Map<string, number>();
@@ -140,23 +108,4 @@ Deno.test("redirects: a target that refuses at once is not asked for ever", asyn
   await using server: FaultServer = new FaultServer(() => to(store.url("/f")));
   await assertRejects(() => folder.get({ url: server.url("/f") }), DownloadError, "answers 403");
   assertEquals([server.requests.length, store.requests.length], [1, 1]);
-});
-
-Deno.test("proxies: HTTP_PROXY is asked for what NO_PROXY does not name", async () => {
-  await using folder = await Folder.make();
-  await using proxy = new FaultServer(() => FILE);
-  await using direct = new FaultServer(() => FILE);
-  using _environment = new TemporaryEnvironment({
-    HTTP_PROXY: proxy.url(""),
-    // Tests beside this one have the same environment.
-    NO_PROXY: "127.0.0.1,localhost",
-    http_proxy: undefined,
-    no_proxy: undefined,
-  });
-
-  assertEquals((await folder.get({ url: "http://models.invalid/f" })).sha256, SHA);
-  assertEquals(proxy.requests[0].path, "http://models.invalid/f");
-  const asked = proxy.requests.length;
-  assertEquals((await folder.get({ url: direct.url("/f") })).sha256, SHA);
-  assertEquals(proxy.requests.length, asked);
 });
