@@ -50,7 +50,7 @@ export async function requestPath(): Promise<FileOfPath[]> {
     for (let i = 0; i < 3; i++) await streamedChat(port);
     await ask(session, "Profiler.enable");
     await ask(session, "Profiler.startPreciseCoverage", { callCount: true, detailed: false });
-    // To start takes long: timers that are due by then are no part of the chat. What was counted is counted anew.
+    // Starting the profiler takes long. Timers that expire meanwhile are no part of the chat: the counts are reset.
     await new Promise((resolve) => setTimeout(resolve, 0));
     await ask(session, "Profiler.takePreciseCoverage");
     await streamedChat(port);
