@@ -4,7 +4,7 @@
  * bandwidth or arithmetic, and that loop's clocks by the assembler's own schedule. Fails where a budget of
  * tools/sass/budgets.ts or tools/sass/clock_budgets.ts is broken.
  *
- * `deno task sass [--all] [--against LIBRARY] [LIBRARY]`: see {@link HELP}.
+ * `deno task sass [--all] [--against LIBRARY] [LIBRARY]`, `deno task sass --search KERNEL`: see {@link HELP}.
  *
  * @module
  */
@@ -12,7 +12,6 @@ import { parseArgs } from "@std/cli/parse-args";
 import { fromFileUrl } from "@std/path";
 import { buildKernels } from "../build_kernels.ts";
 import { BuildError } from "./build/build_error.ts";
-import { findCudaToolkit } from "./build/cuda_toolkit.ts";
 import {
   ATTENTION_ADD_SHARE,
   ATTENTION_LOOP_SHARE,
@@ -42,7 +41,6 @@ import { ControlError } from "./sass/control.ts";
 import { clocks as issueClocks } from "./sass/instructions.ts";
 import { describeClocks, kernelClocks } from "./sass/loops.ts";
 import {
-  addResources,
   globalBytes,
   hotLoop,
   type Kernel,
@@ -50,10 +48,10 @@ import {
   multiplications,
   multiplyAdds,
   nestedLoop,
-  PtxReader,
   residentBlocks,
-  SassParser,
 } from "./sass/kernels.ts";
+import { kernelsOf } from "./sass/library.ts";
+import { SEARCH_HELP, SEARCH_OPTIONS, searchOrders } from "./sass/search/command.ts";
 
 /** Tesla M40: multiprocessors, GHz (boost), GB/s. */
 const M40 = { multiprocessors: 24, ghz: 1.114, bandwidth: 288 };
@@ -156,64 +154,6 @@ export function examine(kernel: Kernel): Finding {
   return { kernel, allows, clocks, broken, missed, budgeted };
 }
 
-/** Runs cuobjdump and gives its output's lines. */
-async function* cuobjdump(program: string, args: string[]): AsyncGenerator<string> {
-  const process = new Deno.Command(program, { args, stdout: "piped", stderr: "null" }).spawn();
-  let rest = "";
-  for await (const text of process.stdout.pipeThrough(new TextDecoderStream())) {
-    const lines = (rest + text).split("\n");
-    rest = lines.pop()!;
-    yield* lines;
-  }
-  if (rest) yield rest;
-  const { success } = await process.status;
-  if (!success) throw new BuildError(`${program} ${args.join(" ")} failed`);
-}
-
-/** The kernels of a library in its machine code for sm_52. */
-export async function kernelsOf(library: string): Promise<Kernel[]> {
-  const { nvcc } = await findCudaToolkit();
-  const program = nvcc.replace(/nvcc$/, "cuobjdump");
-  const parser = new SassParser();
-  for await (const line of cuobjdump(program, ["-sass", "-arch", "sm_52", library])) {
-    parser.push(line);
-  }
-  refuseUnscheduled(parser.kernels.values());
-  let usage = "";
-  for await (const line of cuobjdump(program, ["-res-usage", "-arch", "sm_52", library])) {
-    usage += line + "\n";
-  }
-  addResources(parser.kernels, usage);
-  const ptx = new PtxReader(parser.kernels);
-  for await (const line of cuobjdump(program, ["-ptx", library])) ptx.push(line);
-  return [...parser.kernels.values()].sort((a, b) =>
-    a.base.localeCompare(b.base) || compareLists(a.args, b.args)
-  );
-}
-
-/**
- * Without control words there are no clocks, and budgets of clocks would hold nothing.
- *
- * @throws {BuildError} where an instruction has none.
- */
-export function refuseUnscheduled(kernels: Iterable<Kernel>): void {
-  for (const { name, instructions } of kernels) {
-    const bare = instructions.find(({ control }) => control === undefined);
-    if (bare === undefined) continue;
-    throw new BuildError(
-      `${name}: the instruction at 0x${bare.address.toString(16)} has no control word before it; ` +
-        "wanted cuobjdump's listing of sm_52, a control word before every three instructions",
-    );
-  }
-}
-
-function compareLists(a: readonly number[], b: readonly number[]): number {
-  for (let i = 0; i < Math.min(a.length, b.length); i++) {
-    if (a[i] !== b[i]) return a[i] - b[i];
-  }
-  return a.length - b.length;
-}
-
 /** Prints what the code of kernels differs in from that of another build. */
 async function compareWith(library: string, kernels: readonly Kernel[]): Promise<number> {
   const { different, gone, added, same } = compareKernels(await kernelsOf(library), kernels);
@@ -225,6 +165,7 @@ async function compareWith(library: string, kernels: readonly Kernel[]): Promise
 }
 
 const HELP = `deno task sass [--all] [--against LIBRARY] [LIBRARY]
+deno task sass --search KERNEL [--tokens N] [--candidates N] [--jobs N] [--seed N]
 
 Checks the M40's machine code in a library against the budgets of tools/sass, those of the CUDA that
 compiled it: 11 or 12. LIBRARY: default dist/libm40_cuda.so, of which what is not up to date is built
@@ -232,13 +173,13 @@ first.
 
   --all              Print kernels without a budget, too
   --against LIBRARY  Say instead which kernels' code is not that of another build, and what of it differs
-  --help             Print this
+${SEARCH_HELP}  --help             Print this
 `;
 
 async function main(): Promise<number> {
   const args = parseArgs(Deno.args, {
     boolean: ["all", "help"],
-    string: ["against"],
+    string: ["against", "search", ...SEARCH_OPTIONS],
     alias: { help: "h" },
     unknown: (argument, name) => {
       if (name === undefined) return true;
@@ -248,6 +189,18 @@ async function main(): Promise<number> {
   if (args.help) {
     console.log(HELP.trimEnd());
     return 0;
+  }
+  if (args.search !== undefined) {
+    const stop = new AbortController();
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      Deno.addSignalListener(signal, () => stop.abort());
+    }
+    return await searchOrders({ ...args, kernel: args.search }, { stop: stop.signal });
+  }
+  for (const name of SEARCH_OPTIONS) {
+    if (args[name] !== undefined) {
+      throw new BuildError(`--${name} is for --search KERNEL\n\n${HELP}`);
+    }
   }
   if (args._.length === 0) await buildKernels({ target: "cuda", log: console.log });
   const kernels = await kernelsOf(String(args._[0] ?? LIBRARY));

@@ -12,6 +12,9 @@
 
 namespace m40::cuda {
 
+// The tables of orders that follow no rule.
+enum DecodeTable { no_table, searched_table, table_q4_k_8 };
+
 struct DecodeOrder {
   // The column of a load of quants at which the next load starts. With many tokens, the last columns of this one take
   // long enough, and registers are short.
@@ -24,18 +27,35 @@ struct DecodeOrder {
   // Whether every second column goes through its rows from the last to the first, and every second four columns through
   // the tokens.
   bool rows_back = false, tokens_back = false;
-  // Whether the table below says it all instead: of 8 tokens, 32 columns a load and 4 rows.
-  bool from_table = false;
+  // Which of the tables below says it all instead, for four rows.
+  DecodeTable table = no_table;
 };
 
-// Found by some 600 random changes of an order, keeping each that costs no more clocks (docs/kernels/matmul.md, "Clocks
-// by the schedule").
+// `deno task sass --search` finds them by random changes, and keeps each that costs no more clocks (docs/kernels/matmul.md,
+// "Clocks by the schedule").
 struct DecodeOrderTable {
-  // Of each four columns: its tokens, an octal digit each.
-  uint32_t tokens[8] = {061234507, 002134567, 065234107, 001234567, 061234507, 001234567, 025634107, 001234567};
+  // Of each four columns: its tokens, a hexadecimal digit each.
+  uint64_t tokens[8];
   // Of each four columns and token: a column an octal digit, the row that it starts with, and 4 where it goes
   // backwards.
-  uint16_t columns[8][8] = {
+  uint16_t columns[8][16];
+
+  __device__ constexpr int token(int four, int turn, int n_tokens) const { return static_cast<int>(tokens[four] >> 4 * (n_tokens - 1 - turn) & 15); }
+  __device__ constexpr int row(int four, int of_token, int column, int i) const {
+    const int digit = columns[four][of_token] >> 3 * (3 - column) & 7;
+    return ((digit & 4 ? 3 - i : i) + digit) % 4;
+  }
+};
+
+// The table of an order that the search tries: it compiles one kernel with a decode_order() of its own.
+#ifndef M40_SEARCHED_TABLE
+#define M40_SEARCHED_TABLE {}
+#endif
+
+// In the order of DecodeTable.
+__device__ constexpr DecodeOrderTable decode_tables[] = {M40_SEARCHED_TABLE, {
+  // Of 8 tokens of Q4_K.
+  {0x61234507, 0x02134567, 0x65234107, 0x01234567, 0x61234507, 0x01234567, 0x25634107, 0x01234567}, {
       {02306, 02452, 05234, 03016, 02306, 07016, 05234, 03016},
       {02204, 02741, 00177, 02115, 02204, 07751, 01177, 02115},
       {00124, 01670, 03016, 02234, 00124, 02214, 03015, 02234},
@@ -44,13 +64,7 @@ struct DecodeOrderTable {
       {06670, 02660, 02127, 01034, 06670, 07670, 02127, 01034},
       {02125, 02560, 01017, 00235, 02125, 03124, 01017, 00235},
       {01234, 07127, 03016, 01234, 01224, 02127, 03056, 01234},
-  };
-
-  __host__ __device__ constexpr int token(int four, int turn) const { return static_cast<int>(tokens[four] >> 3 * (7 - turn) & 7); }
-  __host__ __device__ constexpr int row(int four, int of_token, int column, int i) const {
-    const int digit = columns[four][of_token] >> 3 * (3 - column) & 7;
-    return ((digit & 4 ? 3 - i : i) + digit) % 4;
-  }
+  }},
 };
 
 // CUDA's major version. A C++ compiler, for emulation, takes the orders of CUDA 11.
@@ -60,7 +74,7 @@ constexpr int cuda_version = __CUDACC_VER_MAJOR__;
 constexpr int cuda_version = 11;
 #endif
 
-__host__ __device__ constexpr DecodeOrder from_table(int refill) { return {refill, true, 0, 0, 0, 0, false, false, true}; }
+__host__ __device__ constexpr DecodeOrder from_table(int refill, DecodeTable table) { return {refill, true, 0, 0, 0, 0, false, false, table}; }
 __host__ __device__ constexpr DecodeOrder back_and_forth(int refill) { return {refill, true, 0, 2, 1, 1, true, true}; }
 
 // Of CUDA 11. kOneType: the kernel walks no other type, nor other numbers of tokens.
@@ -68,7 +82,7 @@ template <int T, bool kOneType>
 __host__ __device__ constexpr DecodeOrder decode_order_11(uint32_t type, int late) {
   if (!kOneType) return {late};
   switch (type) {
-    case M40_TYPE_Q4_K: return T == 4 ? DecodeOrder{16, true, 1, 1} : from_table(late);
+    case M40_TYPE_Q4_K: return T == 4 ? DecodeOrder{16, true, 1, 1} : from_table(late, table_q4_k_8);
     case M40_TYPE_Q4_0: return T == 4 ? DecodeOrder{12} : back_and_forth(late);
     case M40_TYPE_Q4_1: return back_and_forth(late);
     case M40_TYPE_Q5_1:
@@ -108,25 +122,33 @@ struct DecodeProduct {
   int row, column;
 };
 
-// The token that comes next in four columns of a load, after `turn` others of T.
+// The token that comes next in four columns of a load, after `turn` others.
+__device__ constexpr int decode_token(const DecodeOrder& order, int four, int turn, int n_tokens) {
+  if (order.table != no_table) return decode_tables[order.table - 1].token(four, turn, n_tokens);
+  return order.tokens_back && four % 2 == 1 ? n_tokens - 1 - turn : turn;
+}
 template <int T>
-__host__ __device__ constexpr int decode_token(const DecodeOrder& order, int four, int turn) {
-  if (T == 8 && order.from_table) return DecodeOrderTable().token(four, turn);
-  return order.tokens_back && four % 2 == 1 ? T - 1 - turn : turn;
+__device__ constexpr int decode_token(const DecodeOrder& order, int four, int turn) {
+  return decode_token(order, four, turn, T);
 }
 
 // Product number i of a token, four columns and R rows.
 template <int R>
-__host__ __device__ constexpr DecodeProduct decode_product(const DecodeOrder& order, int four, int token, int i) {
+__device__ constexpr DecodeProduct decode_product(const DecodeOrder& order, int four, int token, int i) {
   if (!order.rows_inside) return {i / 4, i % 4};
-  if (R == 4 && order.from_table) return {DecodeOrderTable().row(four, token, i / 4, i % 4), i / 4};
+  if (R == 4 && order.table != no_table) return {decode_tables[order.table - 1].row(four, token, i / 4, i % 4), i / 4};
   const int column = i / R, row = order.rows_back && column % 2 == 1 ? R - 1 - i % R : i % R;
   return {(row + order.first_row + order.rows_later * column + order.rows_later_by_token * token + order.rows_later_by_four * four) % R, column};
 }
 
-// Whether every sum takes its columns in their order.
+// Whether every sum takes its columns in their order, each once.
 template <int R>
-__host__ __device__ constexpr bool takes_columns_in_order(const DecodeOrder& order, int n_fours, int n_tokens) {
+__device__ constexpr bool takes_columns_in_order(const DecodeOrder& order, int n_fours, int n_tokens) {
+  for (int four = 0; four < n_fours; four++) {
+    uint32_t tokens = 0;
+    for (int turn = 0; turn < n_tokens; turn++) tokens |= 1u << decode_token(order, four, turn, n_tokens);
+    if (tokens != (1u << n_tokens) - 1) return false;
+  }
   for (int of = 0; of < n_fours * n_tokens; of++) {
     int next[R] = {};
     for (int i = 0; i < 4 * R; i++) {

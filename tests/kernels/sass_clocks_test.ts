@@ -1,9 +1,10 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { BuildError } from "../../tools/build/build_error.ts";
-import { examine, refuseUnscheduled } from "../../tools/sass.ts";
+import { examine } from "../../tools/sass.ts";
 import { clockBudget, judgeClocks } from "../../tools/sass/clock_budgets.ts";
 import { ControlError, controlFields, readControl } from "../../tools/sass/control.ts";
 import { hotRuns, type Kernel, SassParser } from "../../tools/sass/kernels.ts";
+import { refuseUnscheduled } from "../../tools/sass/library.ts";
 import { describeClocks, kernelClocks } from "../../tools/sass/loops.ts";
 import { type LoopClocks, loopClocks, operandRegisters } from "../../tools/sass/schedule.ts";
 

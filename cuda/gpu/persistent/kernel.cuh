@@ -51,7 +51,7 @@ struct ResidentInputs {
   template <uint32_t kType, int T_, bool kOneType>
   __host__ __device__ static constexpr DecodeOrder order() {
     constexpr DecodeOrder launched = decode_order<kType, T_, kOneType>();
-    return launched.from_table ? DecodeOrder{launched.refill, true, 1, 3} : launched;
+    return launched.table != no_table ? DecodeOrder{launched.refill, true, 1, 3} : launched;
   }
 };
 

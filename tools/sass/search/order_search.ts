@@ -1,0 +1,121 @@
+/**
+ * Which orders a search tries one after the other.
+ *
+ * @module
+ */
+import { type Random, randomOf } from "../../fuzz/mutate.ts";
+import {
+  changedTable,
+  type DecodeOrder,
+  neighbour,
+  type OrderShape,
+  orderText,
+  randomOrder,
+  straightOrders,
+  tableText,
+} from "./order.ts";
+
+/** What a kernel with an order takes, by its machine code. */
+export interface Cost {
+  /** Accesses of local memory: registers that did not suffice. */
+  readonly spills: number;
+  /** Of a turn of its hot loop. */
+  readonly clocks: number;
+  /** Of those, lost to register banks. */
+  readonly banks: number;
+  readonly registers: number;
+  /** Multiply-adds a clock. */
+  readonly share: number;
+}
+
+/** An order with its cost. */
+export interface Rated {
+  readonly order: DecodeOrder;
+  readonly cost: Cost;
+}
+
+/** Below zero where a is better than b: fewer spills, then clocks, then clocks lost to banks, then registers. */
+export function compareCosts(a: Cost, b: Cost): number {
+  return a.spills - b.spills || a.clocks - b.clocks || a.banks - b.banks ||
+    a.registers - b.registers;
+}
+
+/** Orders without a table are tried for this part of the candidates. */
+const WITHOUT_TABLE = 0.3;
+/** Of those, so many that are any, before what is near the best one is tried as well. */
+const ANY = 16;
+/** How often another order is made where one was tried already. */
+const PATIENCE = 100;
+
+/**
+ * The candidates of a search, made one by one from what is known of those before: the kernel's own order, the straight
+ * ones, random ones without a table and what is near the best of them, and at last random changes of the best one's table,
+ * each of which is kept that costs no more.
+ */
+export class OrderSearch {
+  private readonly random: Random;
+  private readonly tried = new Set<string>();
+  private readonly first: DecodeOrder[];
+  private made = 0;
+  /** The best order so far of those that do not spill. */
+  best?: Rated;
+  /** The best one that goes column by column, and the best of those without a table. */
+  private parent?: Rated;
+  private plain?: Rated;
+
+  /**
+   * @param own The kernel's order without a search.
+   * @param candidates How many orders are made, at most.
+   */
+  constructor(
+    private readonly shape: OrderShape,
+    own: DecodeOrder,
+    private readonly candidates: number,
+    seed: number,
+  ) {
+    this.random = randomOf(seed);
+    this.first = [own, ...straightOrders(shape)];
+  }
+
+  /** The next order to try, or undefined after the last. It follows from the seed and from what was told so far. */
+  next(): DecodeOrder | undefined {
+    if (this.made >= this.candidates) return undefined;
+    for (let i = 0; i < PATIENCE; i++) {
+      const order = this.first.shift() ?? this.make();
+      const key = keyOf(order);
+      if (this.tried.has(key)) continue;
+      this.tried.add(key);
+      this.made++;
+      return order;
+    }
+    return undefined;
+  }
+
+  /** Takes in what an order costs; undefined: it is of no use. */
+  tell(order: DecodeOrder, cost: Cost | undefined): void {
+    if (cost === undefined) return;
+    const rated = { order, cost };
+    if (cost.spills === 0 && (!this.best || compareCosts(cost, this.best.cost) < 0)) {
+      this.best = rated;
+    }
+    if (!order.rowsInside) return;
+    const isKept = (than: Rated | undefined) => !than || compareCosts(cost, than.cost) <= 0;
+    if (isKept(this.parent)) this.parent = rated;
+    if (!order.table && isKept(this.plain)) this.plain = rated;
+  }
+
+  private make(): DecodeOrder {
+    const { shape, random } = this;
+    if (this.made >= WITHOUT_TABLE * this.candidates && shape.rows === 4 && this.parent) {
+      return changedTable(this.parent.order, shape, random);
+    }
+    return this.plain && this.made >= ANY && random(2) === 0
+      ? neighbour(this.plain.order, shape, random)
+      : randomOrder(shape, random);
+  }
+}
+
+/** Equal for the same orders. */
+function keyOf(order: DecodeOrder): string {
+  return orderText(order) + (order.table ? tableText(order.table) : "");
+}
