@@ -202,6 +202,25 @@ Deno.test("a search tries the kernel's own order first, then ones without a tabl
   assert(!twoRows.tried.some((order) => order.includes("searched_table")), "two rows have none");
 });
 
+Deno.test("a search tries every refill of the best order, with and without a table", () => {
+  const search = new OrderSearch(SHAPES[0], straight(24), 100, 1);
+  const tried: DecodeOrder[] = [];
+  for (let order = search.next(); order; order = search.next()) {
+    tried.push(order);
+    const cost = costOfText(order);
+    search.tell(order, order.table ? { ...cost, spills: 0, clocks: cost.clocks - 100 } : cost);
+  }
+  const places = new Map<string, Set<number>>();
+  for (const order of tried) {
+    const rest = orderText({ ...order, refill: 0 }) + (order.table ? tableText(order.table) : "");
+    places.set(rest, (places.get(rest) ?? new Set()).add(order.refill));
+  }
+  const whole = [...places].filter(([, refills]) => refills.size === 8).map(([rest]) => rest);
+  assertEquals(whole.filter((rest) => /^\{0\}/.test(rest)).length, 1, "straight");
+  assert(whole.some((rest) => rest.includes("true") && !rest.includes("searched_table")));
+  assert(whole.some((rest) => rest.includes("searched_table")));
+});
+
 Deno.test("a search of few orders ends when it has tried all of them", async () => {
   const { tried } = await searched(1, 2, 5000, { columns: 4, tokens: 1, rows: 2 });
   assert(tried.length < 5000);
@@ -226,6 +245,10 @@ Deno.test("the best order is the one with the fewest clocks of those that do not
   search.tell(straight(8), cost);
   search.tell(straight(12), { ...cost, clocks: 11 });
   assertEquals(search.best?.order, straight(8));
+  const shape = SHAPES[0];
+  search.tell(asTable(straight(0), shape), { ...cost, clocks: 9 });
+  assert(search.best?.order.table);
+  assertEquals(search.bestPlain?.order, straight(8));
 });
 
 Deno.test("a candidate's failure ends the search with its message", async () => {

@@ -190,9 +190,12 @@ export async function searchOrders(
       else if (search.best?.order === order) log(`order ${tried}: ${describeCost(cost!)}`);
     },
   );
-  const { best } = search;
+  const { best, bestPlain } = search;
   const end = stop.aborted ? ", then it was stopped" : "";
   log(`${tried} orders were tried, ${spilled} of them spill${end}`);
+  if (best?.order.table && bestPlain) {
+    log(`the best without a table: ${describeCost(bestPlain.cost)}\n${describeOrder(bestPlain)}`);
+  }
   if (best) log(`the best: ${describeCost(best.cost)}\n${describeOrder(best)}`);
   return stop.aborted ? 130 : best ? 0 : 1;
 }

@@ -73,6 +73,11 @@ export function straightOrders(shape: OrderShape): DecodeOrder[] {
   return range(foursOf(shape)).reverse().map((four) => straight(COLUMNS * four));
 }
 
+/** The order with its refill at every place. */
+export function refilled(order: DecodeOrder, shape: OrderShape): DecodeOrder[] {
+  return range(foursOf(shape)).map((four) => ({ ...order, refill: COLUMNS * four }));
+}
+
 /** Any order column by column that has no table. */
 export function randomOrder(shape: OrderShape, random: Random): DecodeOrder {
   const bit = () => random(2) === 1;
