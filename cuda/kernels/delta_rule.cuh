@@ -23,6 +23,15 @@ struct DeltaRuleHead {
   }
 };
 
+// Keys lie in shared memory with neighbours exchanged. A load of four of them takes four registers, one of each bank, and
+// so did the load of the state. As they lie in the state, a key and its state would be in the same bank, and each product
+// would cost a clock more. (The selective scan has no registers left for it.)
+__device__ __forceinline__ void put_key(float4* row, uint32_t key, float value) { reinterpret_cast<float*>(row)[key ^ 1] = value; }
+__device__ __forceinline__ float4 four_keys(const float4* at) {
+  const float4 exchanged = *at;
+  return make_float4(exchanged.y, exchanged.x, exchanged.w, exchanged.z);
+}
+
 // q and k divided by their lengths, q times the scale as well; v; and the factors g, beta, beta * g and q . k.
 template <class Shape>
 __device__ __forceinline__ void stage_delta_rule(const DeltaRuleArgs& args, const DeltaRuleHead& of, size_t first_row, uint32_t n,
@@ -64,8 +73,8 @@ __device__ __forceinline__ void stage_delta_rule(const DeltaRuleArgs& args, cons
     for (int i = 0; i < lane_keys; i++) {
       const uint32_t key = i * 32 + lane;
       if (key >= Shape::keys) continue;
-      reinterpret_cast<float*>(shared.q[t])[key] = q[i] * q_scale;
-      reinterpret_cast<float*>(shared.k[t])[key] = k[i] * k_scale;
+      put_key(shared.q[t], key, q[i] * q_scale);
+      put_key(shared.k[t], key, k[i] * k_scale);
     }
     if (lane == 0) shared.factors[t].w = product;
   }
@@ -94,8 +103,8 @@ __device__ __forceinline__ void delta_rule(const DeltaRuleArgs& args, BlockIndex
         float with_k[2][2] = {}, with_q[2][2] = {};
 #pragma unroll
         for (int i = 0; i < Shape::fours; i++) {
-          k[i] = ks[i * Shape::lanes];
-          const float4 q = qs[i * Shape::lanes];
+          k[i] = four_keys(ks + i * Shape::lanes);
+          const float4 q = four_keys(qs + i * Shape::lanes);
 #pragma unroll
           for (int c = 0; c < 2; c++) {
             add_products(k[i], state.values[c][i], with_k[c]);

@@ -138,7 +138,7 @@ const ATTENTION_DECODE: Record<string, Record<number, number>> = {
 const ATTENTION_WIDE: Record<number, number> = { 1: 53, 4: 13 };
 /** By the template argument that is a thread's columns in groups of four. */
 const ATTENTION_PREFILL: Record<number, number> = { 1: 56, 2: 54, 4: 65, 8: 44 };
-const RECURRENCE: Record<string, number> = { delta_rule_kernel: 45, selective_scan_kernel: 42 };
+const RECURRENCE: Record<string, number> = { delta_rule_kernel: 62, selective_scan_kernel: 42 };
 
 const held = (percent: number, aim = 0): Budget => ({
   aim: Math.max(aim, percent / 100),
