@@ -115,6 +115,7 @@ __host__ __device__ constexpr DecodeOrder decode_order() {
   constexpr int kColumns = Format<kType>::kColumns;
   if (cuda_version >= 12 && T == 2 && kType == M40_TYPE_IQ3_S && !kOneType) return {8};  // spills with all at the first column
   if (T < 4 || kColumns <= 8) return {0};
+  if (T == 16) return back_and_forth(kColumns - 8);
   return cuda_version >= 12 ? decode_order_12<T, kOneType>(kType, kColumns - 8) : decode_order_11<T, kOneType>(kType, kColumns - 8);
 }
 

@@ -5,6 +5,10 @@
 // quarter of the rate). One fused multiply-add subtracts the constant and scales. The factor is the same for every
 // place in the mantissa; only the constant differs. P fields of a word are ready at once, P more after each rotation.
 // The bits that the constant costs bound P (fields in place p lose B (p + 1) bits of the 24).
+//
+// Decode does without the constant. A quant that one AND leaves where it stands, below bit 23, is a subnormal float,
+// q * 2^(bit - 149); the activation carries the power of two that makes up for it (input_scale() in planes.cuh). The
+// fields that stand higher are read from the word rotated once.
 #ifndef M40_KERNELS_FIELDS_CUH
 #define M40_KERNELS_FIELDS_CUH
 
@@ -41,6 +45,19 @@ struct Fields {
   // The bits of a word that no field uses: kPerWord * B and on, counted from the lowest position upward.
   __host__ __device__ static constexpr int left_over(int i) { return (23 - B * P + kPerWord * B + i) % 32; }
 
+  // Where field f stands in its word, lowest bit; and in the word or in the word rotated by kTurn, whichever has it below
+  // bit 23. A turn by half a word, and of the fields that both have there the higher place, gives every fourth column
+  // the same bit.
+  static constexpr int kTurn = 32 % B == 0 && B >= 4 ? 16 : 20;
+  __host__ __device__ static constexpr int natural(int f) { return (position(f) + rotation(f)) % 32; }
+  __host__ __device__ static constexpr bool turns(int f) { return natural(f) + B > 23 || (kTurn == 16 && natural(f) + kTurn + B <= 23); }
+  __host__ __device__ static constexpr int bit(int f) { return turns(f) ? (natural(f) + 32 - kTurn) % 32 : natural(f); }
+
+  // q * 2^(bit(f) - 149)
+  __device__ static __forceinline__ float in_place(uint32_t word, int f) {
+    return bits_to_float((turns(f) ? rotate_right(word, kTurn) : word) & (((1u << B) - 1) << bit(f)));
+  }
+
   // 2^(B place(f)) + q / 2^B
   __device__ static __forceinline__ float get(uint32_t word, int f, const Bases& bases) {
     const uint32_t turned = rotation(f) == 0 ? word : rotate_right(word, rotation(f));
@@ -57,6 +74,8 @@ __device__ __forceinline__ uint32_t move_bits(uint32_t word, int from, int n, in
 }
 
 // ---- 32 quants of B bits in B words, and weight i of them as a float ---------------------------------------------
+//
+// get(...) is the float that Affine takes; in_place(...) is the quant times 2^(bit(i) - 149).
 
 template <int B>
 struct Packing;
@@ -67,6 +86,8 @@ struct Packing<4> {
   static constexpr int kWords = 4;
   __device__ static __forceinline__ int place(int i) { return F::place(i % 8); }
   __device__ static __forceinline__ float get(const uint32_t* words, int i, const Bases& bases) { return F::get(words[i / 8], i % 8, bases); }
+  __host__ __device__ static constexpr int bit(int i) { return F::bit(i % 8); }
+  __device__ static __forceinline__ float in_place(const uint32_t* words, int i) { return F::in_place(words[i / 8], i % 8); }
   __device__ static void put(uint32_t* words, int i, uint32_t q) { words[i / 8] |= F::put(q, i % 8); }
 };
 
@@ -76,6 +97,8 @@ struct Packing<2> {
   static constexpr int kWords = 2;
   __device__ static __forceinline__ int place(int i) { return F::place(i % 16); }
   __device__ static __forceinline__ float get(const uint32_t* words, int i, const Bases& bases) { return F::get(words[i / 16], i % 16, bases); }
+  __host__ __device__ static constexpr int bit(int i) { return F::bit(i % 16); }
+  __device__ static __forceinline__ float in_place(const uint32_t* words, int i) { return F::in_place(words[i / 16], i % 16); }
   __device__ static void put(uint32_t* words, int i, uint32_t q) { words[i / 16] |= F::put(q, i % 16); }
 };
 
@@ -90,6 +113,12 @@ struct Packing<3> {
     const int to = i == 30 ? 20 : 17, from = F::left_over(0), odd = i - 30;
     const uint32_t low = move_bits(words[2 * odd], from, 2, to, bases.at[odd]);
     return bits_to_float(move_bits(words[1], from + odd, 1, to + 2, low));
+  }
+  __host__ __device__ static constexpr int bit(int i) { return i < 30 ? F::bit(i % 10) : F::left_over(0); }
+  __device__ static __forceinline__ float in_place(const uint32_t* words, int i) {
+    if (i < 30) return F::in_place(words[i / 10], i % 10);
+    const int at = F::left_over(0), odd = i - 30;
+    return bits_to_float(move_bits(words[1], at + odd, 1, at + 2, words[2 * odd] & 3u << at));
   }
   __device__ static void put(uint32_t* words, int i, uint32_t q) {
     if (i < 30) {
@@ -116,6 +145,14 @@ struct Packing<5> {
     const uint32_t low = move_bits(words[2 * odd], from, 2, to, bases.at[odd]);
     const uint32_t middle = move_bits(words[2 * odd + 1], from, 2, to + 2, low);
     return bits_to_float(move_bits(words[4], from + odd, 1, to + 4, middle));
+  }
+  __host__ __device__ static constexpr int bit(int i) { return i % 8 < 6 ? F::bit(i % 8) : i < 24 ? F::bit(i / 8 * 2 + i % 8 - 6) : F::left_over(0); }
+  __device__ static __forceinline__ float in_place(const uint32_t* words, int i) {
+    if (i % 8 < 6) return F::in_place(words[i / 8], i % 8);
+    if (i < 24) return F::in_place(words[4], i / 8 * 2 + i % 8 - 6);
+    const int at = F::left_over(0), odd = i - 30;
+    const uint32_t middle = move_bits(words[2 * odd + 1], at, 2, at + 2, words[2 * odd] & 3u << at);
+    return bits_to_float(move_bits(words[4], at + odd, 1, at + 4, middle));
   }
   __device__ static void put(uint32_t* words, int i, uint32_t q) {
     if (i % 8 < 6) {
@@ -145,6 +182,14 @@ struct Packing<6> {
     const uint32_t middle = move_bits(w[1], from, 2, 19, low);
     return bits_to_float(move_bits(w[2], from, 2, 21, middle));
   }
+  __host__ __device__ static constexpr int bit(int i) { return i % 16 < 15 ? F::bit(i % 16 % 5) : F::left_over(0); }
+  __device__ static __forceinline__ float in_place(const uint32_t* words, int i) {
+    const uint32_t* w = words + i / 16 * 3;
+    if (i % 16 < 15) return F::in_place(w[i % 16 / 5], i % 16 % 5);
+    const int at = F::left_over(0);
+    const uint32_t middle = move_bits(w[1], at, 2, at + 2, w[0] & 3u << at);
+    return bits_to_float(move_bits(w[2], at, 2, at + 4, middle));
+  }
   __device__ static void put(uint32_t* words, int i, uint32_t q) {
     uint32_t* w = words + i / 16 * 3;
     if (i % 16 < 15) {
@@ -163,6 +208,8 @@ struct Packing<8> {
   static constexpr int kWords = 4;
   __device__ static __forceinline__ int place(int) { return 0; }
   __device__ static __forceinline__ float get(const uint32_t* words, int i, const Bases& bases) { return F::get(words[i / 4], i % 4, bases); }
+  __host__ __device__ static constexpr int bit(int i) { return F::bit(i % 4); }
+  __device__ static __forceinline__ float in_place(const uint32_t* words, int i) { return F::in_place(words[i / 4], i % 4); }
   __device__ static void put(uint32_t* words, int i, uint32_t q) { words[i / 4] |= F::put(q, i % 4); }
 };
 

@@ -13,12 +13,11 @@
 //   Expanded           what expand(quants, scale, bases) makes of a load's quants: table values are looked up
 //   kTableBytes        bytes of that table(), which a thread block puts into shared memory
 //   weight(...)        weight i of the columns that a load covers
-//   kAlike             columns of a load after which the next ones are in the following words, in the same way: after
-//                      skip_columns(...) they are the first, and after to_second_half(factors) so are the scales of 16 on
 //   kSumsParts         whether decode multiplies activations with field(...), sums those of each of kParts parts of a block,
-//                      and takes the offset() out of the sum and the scale to it: weight = scale * (field - offset). Of
+//                      and multiplies the sum by a scale: the types of planes.cuh's InPlace. Activations are those times
+//                      input_scale(column). The sum of a part's activations, times part_sum_scale(), is where the sum
+//                      starts, or what the minimum is multiplied by (kMinimum). part_factors(...) has both factors. Of
 //                      kDeltas groups of columns, each adds a delta(...) times the sum of activations and delta_scale()
-//   kScalesInput       whether the activations that fields are multiplied with are those times input_scale(column)
 #ifndef M40_KERNELS_FORMATS_CUH
 #define M40_KERNELS_FORMATS_CUH
 
@@ -32,20 +31,30 @@ namespace m40::cuda {
 
 // 4- and 5-bit types with one scale, and perhaps a minimum, for 32 weights.
 template <int B, class More, bool kMinimum>
-struct LegacyFormat : Blocks<Planes<32, uint4, 1, More, typename std::conditional<kMinimum, uint32_t, unsigned short>::type, Nothing>> {
-  using Base = Blocks<Planes<32, uint4, 1, More, typename std::conditional<kMinimum, uint32_t, unsigned short>::type, Nothing>>;
+using LegacyPlanes = InPlace<Blocks<Planes<32, uint4, 1, More, typename std::conditional<kMinimum, uint32_t, unsigned short>::type, Nothing>>, Packing<B>, 1, B == 4 ? 8 : 16, kMinimum>;
+
+template <int B, class More, bool kHasMinimum>
+struct LegacyFormat : LegacyPlanes<B, More, kHasMinimum> {
+  using Base = LegacyPlanes<B, More, kHasMinimum>;
+  using typename Base::PartFactors;
   using typename Base::Quants;
   using typename Base::Scale;
   using typename Base::Super;
   using Factors = Affine<B, 2>;
-  static constexpr int kBits = B, kAlike = B == 4 ? 8 : 32;
+  static constexpr int kBits = B;
   __device__ static __forceinline__ Factors factors(const Super&, Scale scale, uint32_t, uint32_t) {
     Factors f;
-    if (kMinimum) {
+    if (kHasMinimum) {
       f.set(low_half(scale), high_half(scale));
     } else {
       f.set_centred(low_half(scale), B == 4 ? 8.0f : 16.0f);
     }
+    return f;
+  }
+  __device__ static __forceinline__ PartFactors part_factors(const Super&, Scale scale, uint32_t, uint32_t) {
+    PartFactors f;
+    f.scale[0] = low_half(scale) * two_to_64;
+    if constexpr (kHasMinimum) f.minimum[0] = high_half(scale);
     return f;
   }
   __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
@@ -64,26 +73,28 @@ struct Format<M40_TYPE_Q5_1> : LegacyFormat<5, uint32_t, true> {};
 
 // Quants are stored plus 128.
 template <>
-struct Format<M40_TYPE_Q8_0> : Blocks<Planes<16, uint4, 1, Nothing, unsigned short, Nothing>> {
+struct Format<M40_TYPE_Q8_0> : InPlace<Blocks<Planes<16, uint4, 1, Nothing, unsigned short, Nothing>>, Packing<8>, 1, 128, false> {
   using Factors = Affine<8, 1>;
-  static constexpr int kBits = 8, kAlike = 8;
+  static constexpr int kBits = 8;
   __device__ static __forceinline__ Factors factors(const Super&, Scale scale, uint32_t, uint32_t) {
     Factors f;
     f.set_centred(low_half(scale), 128.0f);
     return f;
   }
+  __device__ static __forceinline__ PartFactors part_factors(const Super&, Scale scale, uint32_t, uint32_t) { return {{low_half(scale) * two_to_64}}; }
   __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
     return f.at(Packing<8>::get(q.w, i, bases), 0);
   }
 };
 
 template <class More, int B>
-struct PairFormat : Planes<32, uint4, 1, More, Nothing, uint4> {
-  using Base = Planes<32, uint4, 1, More, Nothing, uint4>;
+struct PairFormat : InPlace<Planes<32, uint4, 1, More, Nothing, uint4>, Packing<B>, 1, 0, true> {
+  using Base = InPlace<Planes<32, uint4, 1, More, Nothing, uint4>, Packing<B>, 1, 0, true>;
+  using typename Base::PartFactors;
   using typename Base::Quants;
   using Super = PairsOf6;
   using Factors = Affine<B, 2>;
-  static constexpr int kBits = B, kAlike = B == 4 ? 8 : 32;
+  static constexpr int kBits = B;
   static constexpr int kSuperWords = 4;
   __device__ static __forceinline__ Super open(uint4 stored) { return PairsOf6::open(stored); }
   __device__ static __forceinline__ Factors factors(const Super& s, Nothing, uint32_t word, uint32_t block) {
@@ -91,6 +102,10 @@ struct PairFormat : Planes<32, uint4, 1, More, Nothing, uint4> {
     Factors f;
     f.set(low_half(s.halves) * PairsOf6::first(pair, 0), -high_half(s.halves) * PairsOf6::second(pair, 0));
     return f;
+  }
+  __device__ static __forceinline__ PartFactors part_factors(const Super& s, Nothing, uint32_t word, uint32_t block) {
+    const uint32_t pair = PairsOf6::pair(word, block);
+    return {{low_half(s.halves) * PairsOf6::first_in_units(pair, 0)}, {-high_half(s.halves) * PairsOf6::second(pair, 0)}};
   }
   __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
     return f.at(Packing<B>::get(q.w, i, bases), Packing<B>::place(i));
@@ -107,11 +122,9 @@ template <int B, int P>
 struct TwoAffines {
   Affine<B, P> half[2];
 };
-template <int B, int P>
-__device__ __forceinline__ void to_second_half(TwoAffines<B, P>& f) { f.half[0] = f.half[1]; }
 
 template <>
-struct Format<M40_TYPE_Q3_K> : Planes<32, uint2, 1, uint32_t, Nothing, uint4> {
+struct Format<M40_TYPE_Q3_K> : InPlace<Planes<32, uint2, 1, uint32_t, Nothing, uint4>, Packing<3>, 2, 4, false> {
   using Super = PairsOf6;
   using Factors = TwoAffines<3, 3>;
   static constexpr int kBits = 3;
@@ -125,17 +138,22 @@ struct Format<M40_TYPE_Q3_K> : Planes<32, uint2, 1, uint32_t, Nothing, uint4> {
     f.half[1].set_centred(d * PairsOf6::second(pair, 32), 4.0f);
     return f;
   }
+  __device__ static __forceinline__ PartFactors part_factors(const Super& s, Nothing, uint32_t word, uint32_t block) {
+    const uint32_t pair = PairsOf6::pair(word, block);
+    const float d = low_half(s.halves) * two_to_64;
+    return {{d * PairsOf6::first(pair, 32), d * PairsOf6::second(pair, 32)}};
+  }
   __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
     return f.half[i / 16].at(Packing<3>::get(q.w, i, bases), Packing<3>::place(i));
   }
 };
 
 template <>
-struct Format<M40_TYPE_Q2_K> : Planes<32, uint2, 1, Nothing, unsigned short, uint32_t> {
+struct Format<M40_TYPE_Q2_K> : InPlace<Planes<32, uint2, 1, Nothing, unsigned short, uint32_t>, Packing<2>, 2, 0, true> {
   using Super = uint32_t;
   static constexpr int kSuperWords = 0;
   using Factors = TwoAffines<2, 2>;
-  static constexpr int kBits = 2, kAlike = 16;
+  static constexpr int kBits = 2;
   __device__ static __forceinline__ Super open(uint32_t stored) { return stored; }
   __device__ static __forceinline__ Factors factors(Super s, Scale scale, uint32_t, uint32_t) {
     const float d = low_half(s), m = -high_half(s);
@@ -144,23 +162,31 @@ struct Format<M40_TYPE_Q2_K> : Planes<32, uint2, 1, Nothing, unsigned short, uin
     f.half[1].set(d * static_cast<float>(scale >> 8 & 15), m * static_cast<float>(scale >> 12));
     return f;
   }
+  __device__ static __forceinline__ PartFactors part_factors(Super s, Scale scale, uint32_t, uint32_t) {
+    const float d = low_half(s) * two_to_64, m = -high_half(s);
+    return {{d * static_cast<float>(scale & 15), d * static_cast<float>(scale >> 8 & 15)}, {m * static_cast<float>(scale >> 4 & 15), m * static_cast<float>(scale >> 12)}};
+  }
   __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
     return f.half[i / 16].at(Packing<2>::get(q.w, i, bases), Packing<2>::place(i));
   }
 };
 
 template <>
-struct Format<M40_TYPE_Q6_K> : Planes<32, uint4, 1, uint2, unsigned short, unsigned short> {
+struct Format<M40_TYPE_Q6_K> : InPlace<Planes<32, uint4, 1, uint2, unsigned short, unsigned short>, Packing<6>, 2, 32, false> {
   using Super = float;
   static constexpr int kSuperWords = 0;
   using Factors = TwoAffines<6, 1>;
-  static constexpr int kBits = 6, kAlike = 16;
+  static constexpr int kBits = 6;
   __device__ static __forceinline__ Super open(unsigned short stored) { return low_half(stored); }
   __device__ static __forceinline__ Factors factors(Super d, Scale scale, uint32_t, uint32_t) {
     Factors f;
     f.half[0].set_centred(d * static_cast<float>(static_cast<signed char>(scale & 255)), 32.0f);
     f.half[1].set_centred(d * static_cast<float>(static_cast<signed char>(scale >> 8)), 32.0f);
     return f;
+  }
+  __device__ static __forceinline__ PartFactors part_factors(Super d, Scale scale, uint32_t, uint32_t) {
+    const float in_units = d * two_to_64;
+    return {{in_units * static_cast<float>(static_cast<signed char>(scale & 255)), in_units * static_cast<float>(static_cast<signed char>(scale >> 8))}};
   }
   __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
     return f.half[i / 16].at(Packing<6>::get(q.w, i, bases), 0);
@@ -181,11 +207,19 @@ struct Iq4 {
   }
 };
 
+struct PackingIq4 {
+  __host__ __device__ static constexpr int bit(int i) { return i % 2 * 8; }
+  __device__ static __forceinline__ float in_place(const uint32_t* words, int i) {
+    const uint32_t four = Iq4::bytes(words[i / 8], i / 4 % 2);
+    return bits_to_float((i % 4 < 2 ? four : four >> 16) & 255u << bit(i));
+  }
+};
+
 template <class Base_>
-struct Iq4Format : Base_ {
+struct Iq4Format : InPlace<Base_, PackingIq4, 1, 127, false> {
   using typename Base_::Quants;
   using Factors = Affine<8, 1>;
-  static constexpr int kBits = 8, kAlike = 8;
+  static constexpr int kBits = 8;
   __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
     const uint32_t four = Iq4::bytes(q.w[i / 8], i / 4 % 2);
     const int to = 15, from = 8 * (i % 4);
@@ -201,6 +235,7 @@ struct Format<M40_TYPE_IQ4_NL> : Iq4Format<Blocks<Planes<32, uint4, 1, Nothing, 
     f.set_centred(low_half(scale), 127.0f);
     return f;
   }
+  __device__ static __forceinline__ PartFactors part_factors(const Super&, Scale scale, uint32_t, uint32_t) { return {{low_half(scale) * two_to_64}}; }
 };
 
 // Two words with four scales of 6 bits each; their highest bytes are d.
@@ -210,10 +245,13 @@ struct Format<M40_TYPE_IQ4_XS> : Iq4Format<Planes<32, uint4, 1, Nothing, Nothing
   static constexpr int kSuperWords = 2;
   __device__ static __forceinline__ Super open(uint2 stored) { return half_bits_to_float(select_bytes(stored.x, stored.y, 0x0073) & 0xFFFF); }
   __device__ static __forceinline__ Factors factors(Super d, Nothing, uint32_t word, uint32_t block) {
-    const float scale = bits_to_float(and_or(word >> block % 4 * 6, 0x3F, two_to_23_bits)) - (two_to_23 + 32);
     Factors f;
-    f.set_centred(d * scale, 127.0f);
+    f.set_centred(d * scale_of(word, block), 127.0f);
     return f;
+  }
+  __device__ static __forceinline__ PartFactors part_factors(Super d, Nothing, uint32_t word, uint32_t block) { return {{d * two_to_64 * scale_of(word, block)}}; }
+  __device__ static __forceinline__ float scale_of(uint32_t word, uint32_t block) {
+    return bits_to_float(and_or(word >> block % 4 * 6, 0x3F, two_to_23_bits)) - (two_to_23 + 32);
   }
 };
 

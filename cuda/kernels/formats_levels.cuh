@@ -1,8 +1,9 @@
 // Tensor types with quants that number the levels of a short list: 4-bit floating point, IQ2 and IQ3.
 //
-// A quant is a nibble; nibble k of a word is weight k. A byte of each level, plus 64, fits in the eight bytes of a byte
-// permutation, or in two times eight. So one instruction turns four nibbles into four bytes, and another turns a byte
-// into a float: at the top of the mantissa of 128 it is 128 + 64 + level.
+// A quant is a nibble; nibble k of a word is weight k. A byte of each level, plus the largest one, fits in the eight bytes of a byte
+// permutation, or in two times eight. So one instruction turns four nibbles into four bytes of seven bits. In decode,
+// they are floats in place; elsewhere, one more instruction puts a byte at the top of the mantissa of 128, where it is
+// 128 + largest + level.
 #ifndef M40_KERNELS_FORMATS_LEVELS_CUH
 #define M40_KERNELS_FORMATS_LEVELS_CUH
 
@@ -11,17 +12,15 @@
 
 namespace m40::cuda {
 
-constexpr float level_zero = 192.0f;  // what level 0 is as such a float
-
-// Four levels from levels[4 * part] on, plus 64 times their sign, as bytes.
+// Four levels from levels[4 * part] on, times their sign, plus zero, as bytes.
 template <size_t n>
-__host__ __device__ constexpr uint32_t level_bytes(const int8_t (&levels)[n], int part, int sign) {
+__host__ __device__ constexpr uint32_t level_bytes(const int8_t (&levels)[n], int part, int sign, int zero) {
   uint32_t bytes = 0;
-  for (int i = 0; i < 4 && 4 * part + i < static_cast<int>(n); i++) bytes |= static_cast<uint32_t>(64 + sign * levels[4 * part + i]) << 8 * i;
+  for (int i = 0; i < 4 && 4 * part + i < static_cast<int>(n); i++) bytes |= static_cast<uint32_t>(zero + sign * levels[4 * part + i]) << 8 * i;
   return bytes;
 }
 
-// 192 + level, of byte k.
+// 128 + byte k.
 __device__ __forceinline__ float level_float(uint32_t bytes, int k) {
   constexpr uint32_t top = 0x43000000;  // 128
   // Byte 2 is where it has to be. A permutation would take twice an and_or's time.
@@ -30,53 +29,59 @@ __device__ __forceinline__ float level_float(uint32_t bytes, int k) {
 }
 
 // Three bits: two of the level, then the sign. Half a word's four nibbles.
-template <uint32_t kPositive, uint32_t kNegative>
+template <const int8_t (&levels)[3]>
 struct Levels4 {
-  __device__ static __forceinline__ uint32_t bytes(uint32_t nibbles, int half) { return select_bytes(kPositive, kNegative, half == 0 ? nibbles : nibbles >> 16); }
+  static constexpr int zero = levels[2];  // what level 0 is as a byte
+  __device__ static __forceinline__ uint32_t bytes(uint32_t nibbles, int half) {
+    constexpr uint32_t positive = level_bytes(levels, 0, 1, zero), negative = level_bytes(levels, 0, -1, zero);
+    return select_bytes(positive, negative, half == 0 ? nibbles : nibbles >> 16);
+  }
 };
 
 // Four bits: three of the level, then the sign. The permutation fills with a byte's highest bit, 0, where the nibble's
 // is set.
-template <uint32_t kPositive, uint32_t kPositiveHigh, uint32_t kNegative, uint32_t kNegativeHigh>
+template <const int8_t (&levels)[8]>
 struct Levels8 {
+  static constexpr int zero = levels[7];
   __device__ static __forceinline__ uint32_t bytes(uint32_t nibbles, int half) {
+    constexpr uint32_t positive = level_bytes(levels, 0, 1, zero), positive_high = level_bytes(levels, 1, 1, zero);
+    constexpr uint32_t negative = level_bytes(levels, 0, -1, zero), negative_high = level_bytes(levels, 1, -1, zero);
     const uint32_t other = nibbles ^ 0x88888888;
-    return select_bytes(kPositive, kPositiveHigh, half == 0 ? nibbles : nibbles >> 16) | select_bytes(kNegative, kNegativeHigh, half == 0 ? other : other >> 16);
+    return select_bytes(positive, positive_high, half == 0 ? nibbles : nibbles >> 16) | select_bytes(negative, negative_high, half == 0 ? other : other >> 16);
+  }
+};
+
+// Bytes 0 to 2 are where they can stay.
+template <class Levels>
+struct PackingLevels {
+  __host__ __device__ static constexpr int bit(int i) { return i % 4 == 3 ? 16 : i % 4 * 8; }
+  __device__ static __forceinline__ float in_place(const uint32_t* words, int i) {
+    const uint32_t bytes = Levels::bytes(words[i / 8], i / 4 % 2);
+    return bits_to_float((i % 4 == 3 ? bytes >> 8 : bytes) & 0x7Fu << bit(i));
   }
 };
 
 // weight = scale * level, for the scales of N parts of a block.
-template <int N>
-struct LevelFactors {
-  float scale[N];
-};
-__device__ __forceinline__ void to_second_half(LevelFactors<2>& f) { f.scale[0] = f.scale[1]; }
-
 template <class Base_, class Levels, int N>
-struct LevelFormat : Base_ {
-  using Factors = LevelFactors<N>;
+struct LevelFormat : InPlace<Base_, PackingLevels<Levels>, N, Levels::zero, false> {
+  using Factors = PartScales<N>;
   static constexpr int kBits = 8;
-  static constexpr int kParts = N;
-  __device__ static __forceinline__ float offset() { return level_zero; }
-  template <class Nibbles>
-  __device__ static __forceinline__ float field(const Nibbles& q, int i) { return level_float(Levels::bytes(q.w[i / 8], i / 4 % 2), i % 4); }
   template <class Nibbles>
   __device__ static __forceinline__ float weight(const Nibbles& q, int i, const Factors& f, const Bases&) {
     const float scale = f.scale[i / (32 / N)];
-    return fmaf(field(q, i), scale, -level_zero * scale);
+    return fmaf(level_float(Levels::bytes(q.w[i / 8], i / 4 % 2), i % 4), scale, -(128.0f + Levels::zero) * scale);
   }
 };
 
 // ---- 4-bit floating point -------------------------------------------------------------------------------
 
 constexpr int8_t twice_e2m1[8] = {0, 1, 2, 3, 4, 6, 8, 12};
-using LevelsE2M1 = Levels8<level_bytes(twice_e2m1, 0, 1), level_bytes(twice_e2m1, 1, 1), level_bytes(twice_e2m1, 0, -1), level_bytes(twice_e2m1, 1, -1)>;
+using LevelsE2M1 = Levels8<twice_e2m1>;
 
 // Scales are powers of two, as the exponent of a float; 0 means 2^-127, half an exponent's lowest. (From 2^120 on, a
-// level plus 64 is infinite.)
+// byte of a level is infinite.)
 template <>
 struct Format<M40_TYPE_MXFP4> : LevelFormat<Blocks<Planes<32, uint4, 1, Nothing, unsigned char, Nothing>>, LevelsE2M1, 1> {
-  static constexpr int kAlike = 8;
   __device__ static __forceinline__ Factors factors(const Super&, Scale scale, uint32_t, uint32_t) {
     return {{0.5f * bits_to_float(max(static_cast<uint32_t>(scale) << 23, 1u << 22))}};
   }
@@ -86,7 +91,6 @@ struct Format<M40_TYPE_MXFP4> : LevelFormat<Blocks<Planes<32, uint4, 1, Nothing,
 // large, subnormal ones too.
 template <>
 struct Format<M40_TYPE_NVFP4> : LevelFormat<Blocks<Planes<32, uint4, 1, Nothing, unsigned short, Nothing>>, LevelsE2M1, 2> {
-  static constexpr int kAlike = 8;
   __device__ static __forceinline__ Factors factors(const Super&, Scale scale, uint32_t, uint32_t) {
     constexpr float half = 6.646139978924579e35f;  // 2^119
     return {{half * bits_to_float((scale & 0x7Fu) << 20), half * bits_to_float((scale & 0x7F00u) << 12)}};
@@ -113,8 +117,6 @@ __device__ __forceinline__ uint32_t with_last_signs(uint32_t signs) {
   return (signs & stored) | (parity & ~stored);
 }
 
-using LevelsIq2 = Levels4<level_bytes(iq2_levels, 0, 1), level_bytes(iq2_levels, 0, -1)>;
-
 // Types with a codebook: what a block's quants become when their entries have been looked up.
 template <class Planes_, class Levels, int N>
 struct CodebookFormat : LevelFormat<Planes_, Levels, N> {
@@ -124,11 +126,8 @@ struct CodebookFormat : LevelFormat<Planes_, Levels, N> {
   __device__ static __forceinline__ Super open(unsigned short stored) { return low_half(stored); }
 };
 
-// IQ2: the scale of a part is taken out of its weights' sum, which saves a multiplication a weight.
 template <class Planes_, int N>
-struct Iq2Format : CodebookFormat<Planes_, LevelsIq2, N> {
-  static constexpr bool kSumsParts = true;
-};
+using Iq2Format = CodebookFormat<Planes_, Levels4<iq2_levels>, N>;
 
 // Quants: four numbers of 8 bits, times 4 (the size of an entry), rotated. Scale: signs, and 4 bits of the scale.
 template <>
@@ -186,12 +185,9 @@ struct Format<M40_TYPE_IQ2_S> : Iq2Format<Planes<32, uint2, 1, Nothing, unsigned
   }
 };
 
-template <const int8_t (&levels)[8]>
-using LevelsIq3 = Levels8<level_bytes(levels, 0, 1), level_bytes(levels, 1, 1), level_bytes(levels, 0, -1), level_bytes(levels, 1, -1)>;
-
 // Quants: two words of four numbers of 8 bits, times 2, rotated. Scale: signs, and 4 bits of the scale.
 template <>
-struct Format<M40_TYPE_IQ3_XXS> : CodebookFormat<Planes<32, uint2, 1, Nothing, uint32_t, unsigned short>, LevelsIq3<iq3_xxs_levels>, 1> {
+struct Format<M40_TYPE_IQ3_XXS> : CodebookFormat<Planes<32, uint2, 1, Nothing, uint32_t, unsigned short>, Levels8<iq3_xxs_levels>, 1> {
   static constexpr int kTableBytes = sizeof iq3_xxs_codes;
   __device__ static __forceinline__ const void* table() { return &iq3_xxs_codes; }
   __device__ static __forceinline__ Expanded expand(const Quants& q, Scale scale, const Bases& bases) {
@@ -211,7 +207,7 @@ struct Format<M40_TYPE_IQ3_XXS> : CodebookFormat<Planes<32, uint2, 1, Nothing, u
 // Quants: the same of the lowest 8 of 9 bits; the signs. Scale: the highest bits. Super block: two words with four
 // scales of 4 bits; their highest bytes are d.
 template <>
-struct Format<M40_TYPE_IQ3_S> : CodebookFormat<Planes<32, uint2, 1, uint32_t, unsigned char, uint2>, LevelsIq3<iq3_s_levels>, 1> {
+struct Format<M40_TYPE_IQ3_S> : CodebookFormat<Planes<32, uint2, 1, uint32_t, unsigned char, uint2>, Levels8<iq3_s_levels>, 1> {
   static constexpr int kSuperWords = 2;
   static constexpr int kTableBytes = sizeof iq3_s_codes;
   __device__ static __forceinline__ const void* table() { return &iq3_s_codes; }

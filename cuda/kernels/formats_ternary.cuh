@@ -1,11 +1,7 @@
 // Tensor types of -1, 0 and 1: TQ1_0, TQ2_0, IQ1_S, IQ1_M.
 //
-// Eight quants of two bits are in the lower half of a word, in order. In decode, one AND that leaves a quant's two bits
-// in place makes it a float. That is a subnormal, q * 2^(2 j - 149) of column j of eight, which the card multiplies at
-// full speed and exactly. Its activation is stored times the power of two that compensates for this (input_scale). All
-// columns also have a power in common (kFieldScale), which the factor of the sum removes. So a quant needs no rotation,
-// and no base has to be subtracted from the sum. Common to all is 2^-64: activations may be up to 2^42, and sums above
-// 2^-61 have all their bits.
+// Eight quants of two bits are in the lower half of a word, in order: in decode, each is a float in place without a
+// rotation.
 #ifndef M40_KERNELS_FORMATS_TERNARY_CUH
 #define M40_KERNELS_FORMATS_TERNARY_CUH
 
@@ -14,35 +10,23 @@
 
 namespace m40::cuda {
 
-template <int N>
-struct TernaryFactors {
-  float scale[N];  // of a sum of fields * activations
+struct PackingTernary {
+  __host__ __device__ static constexpr int bit(int i) { return 2 * (i % 8); }
+  __device__ static __forceinline__ float in_place(const uint32_t* words, int i) { return bits_to_float(words[i / 8] & (3u << 2 * (i % 8))); }
 };
 
 template <class Base_, int N>
-struct TernaryFormat : Base_ {
-  using Factors = TernaryFactors<N>;
+struct TernaryFormat : InPlace<Base_, PackingTernary, N, 1, false> {
+  using Factors = PartScales<N>;  // in units
+  static constexpr bool kFactorsInUnits = true;
   static constexpr int kBits = 2, kBasesTimes = 2;
-  static constexpr bool kSumsParts = true, kScalesInput = true;
-  static constexpr int kParts = N, kFieldScale = -64;
-
-  // 2^exponent
-  __device__ static __forceinline__ float power(int exponent) { return bits_to_float(static_cast<uint32_t>(127 + exponent) << 23); }
-  // What makes 2^kFieldScale of bit number `bit` of a word, taken for a float.
-  __device__ static __forceinline__ float bit_scale(int bit) { return power(149 + kFieldScale - bit); }
-  __device__ static __forceinline__ float input_scale(int column) { return bit_scale(2 * (column % 8)); }
-
-  template <class Eights>
-  __device__ static __forceinline__ float field(const Eights& q, int i) {
-    return bits_to_float(q.w[i / 8] & (3u << 2 * (i % 8)));
-  }
   // scale * (q - 1 + delta), to the bit: a quant of an even column is brought into the mantissa of 16, others into that
   // of 4.
   template <class Eights>
   __device__ static __forceinline__ float centred(const Eights& q, int i, float delta, float factor, const Bases& bases) {
     const uint32_t turned = rotate_right(q.w[i / 8], (i % 8 / 2 * 4 - 19 + 32) % 32);
     const float field = bits_to_float(and_or(turned, i % 2 == 0 ? 0x180000 : 0x600000, bases.at[i % 2 == 0 ? 1 : 0]));
-    const float scale = factor * power(kFieldScale);
+    const float scale = factor * power_of_two(field_unit);
     return fmaf(field, scale, (delta - (i % 2 == 0 ? 17.0f : 5.0f)) * scale);
   }
 };
@@ -52,10 +36,9 @@ struct Tq : TernaryFormat<Planes<32, uint2, 1, Nothing, Nothing, unsigned short>
   using Super = float;  // d, times what a sum is short of
   using Expanded = Words<4>;
   static constexpr int kSuperWords = 0;
-  __device__ static __forceinline__ Super open(unsigned short stored) { return low_half(stored) * power(-kFieldScale); }
+  __device__ static __forceinline__ Super open(unsigned short stored) { return low_half(stored) * two_to_64; }
   __device__ static __forceinline__ Expanded expand(const Quants& q, Nothing, const Bases&) { return {{q.w[0], q.w[0] >> 16, q.w[1], q.w[1] >> 16}}; }
   __device__ static __forceinline__ Factors factors(Super d, Nothing, uint32_t, uint32_t) { return {{d}}; }
-  __device__ static __forceinline__ float offset() { return power(kFieldScale); }
   __device__ static __forceinline__ float weight(const Expanded& q, int i, const Factors& f, const Bases& bases) { return centred(q, i, 0.0f, f.scale[0], bases); }
 };
 
@@ -87,13 +70,13 @@ struct Iq1Format : TernaryFormat<Planes_, N> {
     to.w[4] = q.w[0], to.w[5] = scale;
     return to;
   }
-  __device__ static __forceinline__ float offset() { return 0.875f * Base::power(Base::kFieldScale); }
+  __device__ static __forceinline__ float part_sum_scale() { return -0.875f * power_of_two(field_unit); }
   __device__ static constexpr int sign_bit(int g) { return g == 0 ? 0 : 12 + g; }
   __device__ static __forceinline__ float delta(const Expanded& q, int g) { return bits_to_float(q.w[g == 0 ? 4 : 5] & (1u << sign_bit(g))); }
   // The factor of a sum by a scale of three bits from bit `at` on.
-  __device__ static __forceinline__ float factor(float d, uint32_t bits, int at) { return odd_multiple(d, bits, at, 7, Base::power(-Base::kFieldScale)); }
+  __device__ static __forceinline__ float factor(float d, uint32_t bits, int at) { return odd_multiple(d, bits, at, 7, two_to_64); }
   // What a group's sum is stored times: from plus an eighth to minus an eighth it is a quarter.
-  __device__ static __forceinline__ float delta_scale(int g) { return -0.25f * Base::bit_scale(sign_bit(g)); }
+  __device__ static __forceinline__ float delta_scale(int g) { return -0.25f * bit_scale(sign_bit(g)); }
   __device__ static __forceinline__ float weight(const Expanded& q, int i, const Factors& f, const Bases& bases) {
     constexpr uint32_t eighth = 0x3E000000;
     const int g = i / (32 / kDeltas);

@@ -4,7 +4,8 @@
 // quants a row into floats and multiplies each with every token's activation, read from shared memory by broadcast. The
 // columns of a weight are cut into splits, one a thread block, and those into eight parts, one a warp; how many splits
 // there are follows from the weight's shape alone. So an output is summed in one order, whatever T, R and the number of
-// tokens are: over each part from its first column to its last, then the eight parts of a split, then the splits. The
+// tokens are: over each part from its first column to its last (quants in place first over the columns that share a
+// scale), then the eight parts of a split, then the splits. The
 // last thread block of a set of rows to finish adds the splits' sums, which lie in scratch.
 #ifndef M40_KERNELS_MATMUL_DECODE_CUH
 #define M40_KERNELS_MATMUL_DECODE_CUH
@@ -21,10 +22,20 @@ namespace m40::cuda {
 // The first block of a part; n_parts is a power of two. (A row has fewer than 2^26 blocks, a weight at most 64 parts.)
 __device__ __forceinline__ uint32_t part_start(uint32_t n_blocks, uint32_t part, uint32_t n_parts) { return n_blocks * part >> (31 - __clz(n_parts)); }
 
+// A type as a walk takes it. kInPlace: the bits of decode; else those of the weights that prefill multiplies.
+template <uint32_t kType, bool kInPlace>
+struct WalkedFormat : Format<kType> {
+  static constexpr bool kSumsParts = Format<kType>::kSumsParts && kInPlace;
+};
+
+// Whether the words of a super block's entry wait in shared memory. With 16 tokens there is no room for them.
+template <int T>
+constexpr bool keeps_super_words = T < 16;
+
 // Floats of shared memory that a warp needs to walk.
 template <uint32_t kType, int T, int R>
 __host__ __device__ constexpr int walk_floats() {
-  return 2 * input_floats<Format<kType>, T>() + Format<kType>::kSuperWords * R * 32;
+  return 2 * input_floats<Format<kType>, T>() + (keeps_super_words<T> ? Format<kType>::kSuperWords * R * 32 : 0);
 }
 
 template <bool kFirst, class A>
@@ -33,6 +44,16 @@ __device__ __forceinline__ A& either(A& first, A& second) {
     return first;
   } else {
     return second;
+  }
+}
+
+// What a walk multiplies a block with: its sums of parts, or each weight.
+template <class F, class Super, class Scale>
+__device__ __forceinline__ auto walked_factors(const Super& super, const Scale& scale, uint32_t word, uint32_t block) {
+  if constexpr (F::kSumsParts) {
+    return part_factors<F>(super, scale, word, block);
+  } else {
+    return F::factors(super, scale, word, block);
   }
 }
 
@@ -66,11 +87,11 @@ struct DecodeInputs : LaunchInputs {
 // token t start, from input_of.from(). InputOf::kHeld: in registers; else it is called again for every block.
 // prepare(scales) is called once, when the first loads are issued: the norm prologue's scales take a while. With a
 // prologue, all warps of the thread block come here, also those with an empty part. kOneType: the kernel walks no other
-// type, nor other numbers of tokens.
-template <uint32_t kType, int T, int R, int kPrologue, bool kOneType, class InputOf, class Prepare>
+// type, nor other numbers of tokens. kInPlace: as WalkedFormat has it.
+template <uint32_t kType, int T, int R, int kPrologue, bool kOneType, bool kInPlace = true, class InputOf, class Prepare>
 __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t row, const InputOf& input_of, uint32_t block,
                                             uint32_t end, const void* table, float* shared, const Prepare& prepare, float (&acc)[R][T]) {
-  using F = Format<kType>;
+  using F = WalkedFormat<kType, kInPlace>;
   constexpr int kInput = input_floats<F, T>();
   constexpr DecodeOrder kOrder = InputOf::template order<kType, T, kOneType>();
   static_assert(takes_columns_in_order<R>(kOrder, F::kColumns / 4, T), "the bits of a sum hang on the order of its columns");
@@ -78,6 +99,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   // alone puts them so late that the warp waits for them.
   constexpr bool kEarly = T == 1 && F::kHasSuper && F::kLoads == 1;
   constexpr bool kSuperAhead = F::kHasSuper && T <= 2;  // the next super block is loaded half of one ahead
+  constexpr bool kKeepsWords = F::kSuperWords != 0 && keeps_super_words<T>, kLoadsWords = F::kSuperWords != 0 && !keeps_super_words<T>;
   const uint32_t lane = threadIdx.x % 32;
   const Bases bases = make_bases<F::kBits, F::kBasesTimes>(table);
   float* const words_at = shared + 2 * kInput + lane;  // of the super block, this lane's own
@@ -87,6 +109,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   typename F::Scale scale[R];
   typename F::StoredSuper stored[R];
   typename F::Super super[R];
+  uint32_t super_words[R] = {};  // of the block, where they do not wait in shared memory
   // Activations of the block to come. One or two tokens: this lane's column of each. From four on: four columns of
   // every fourth token, which wants columns that can be loaded four at a time.
   constexpr bool kFours = T >= 4;
@@ -96,6 +119,11 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   const uint32_t my_token = kFours ? lane / 8 : 0, my_column = kFours ? lane % 8 * 4 : lane;
   float scales[T] = {}, norm_ahead = 0, up_ahead[kAhead];  // of the prologues
   uint32_t inputs[kAhead];  // where they start, from args.input
+  float powers[kFours ? 4 : 1] = {};  // that this lane's activations are multiplied by
+  if constexpr (F::kSumsParts) {
+#pragma unroll
+    for (int k = 0; k < (kFours ? 4 : 1); k++) powers[k] = F::input_scale(kFours && F::repeats_by_four() ? k : static_cast<int>(my_column) + k);
+  }
   const auto input_start = [&](int i) { return input_of(my_token + (kFours ? 4 : 1) * i) + my_column; };
 #pragma unroll
   for (int i = 0; i < kAhead; i++) inputs[i] = InputOf::kHeld ? input_start(i) : 0;
@@ -116,30 +144,21 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
       }
     }
   };
-  const auto scaled = [&](float x, int column) {
-    if constexpr (F::kScalesInput) x *= F::input_scale(column);
-    return x;
-  };
   const auto store_input = [&](float* buffer) {
 #pragma unroll
     for (int i = 0; i < kAhead; i++) {
+      float(&x)[kFours ? 4 : 1] = ahead[i];
+      if (kPrologue == norm_prologue) x[0] = x[0] * scales[i] * norm_ahead;
+      if (kPrologue == activation_prologue) x[0] = prologue_activated(args.activation, x[0]) * up_ahead[i];
+      float stored[kFours ? 4 : 1];
+#pragma unroll
+      for (int k = 0; k < (kFours ? 4 : 1); k++) stored[k] = F::kSumsParts ? x[k] * powers[k] : x[k];
       if constexpr (kFours) {
-        float x[4];
-#pragma unroll
-        for (int k = 0; k < 4; k++) x[k] = scaled(ahead[i][k], my_column + k);
-        *reinterpret_cast<float4*>(buffer + (my_token + 4 * i) * 32 + my_column) = make_float4(x[0], x[1], x[2], x[3]);
+        *reinterpret_cast<float4*>(buffer + (my_token + 4 * i) * 32 + my_column) = make_float4(stored[0], stored[1], stored[2], stored[3]);
       } else {
-        float value = ahead[i][0];
-        if (kPrologue == norm_prologue) value = value * scales[i] * norm_ahead;
-        if (kPrologue == activation_prologue) value = prologue_activated(args.activation, value) * up_ahead[i];
-        buffer[i * 32 + lane] = scaled(value, lane);
+        buffer[i * 32 + lane] = stored[0];
       }
-    }
-    if constexpr (F::kSumsParts) {
-#pragma unroll
-      for (int i = 0; i < kAhead; i++) {
-        store_sums<F, T>(ahead[i], buffer + T * 32, my_token + (kFours ? 4 : 1) * i, my_column);
-      }
+      if constexpr (F::kSumsParts) store_sums<F, T>(x, buffer + T * 32, my_token + (kFours ? 4 : 1) * i, my_column);
     }
   };
   const auto load_quants = [&](int load) {
@@ -150,6 +169,12 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
 #pragma unroll
     for (int r = 0; r < R; r++) scale[r] = cursor.scale(r);
   };
+  const auto load_words = [&](uint32_t of_block) {
+    if constexpr (kLoadsWords) {
+#pragma unroll
+      for (int r = 0; r < R; r++) super_words[r] = cursor.super_word(r, of_block % 8 / (8 / F::kSuperWords));
+    }
+  };
   const auto load_super = [&]() {
 #pragma unroll
     for (int r = 0; r < R; r++) stored[r] = cursor.super(r);
@@ -159,7 +184,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
     for (int r = 0; r < R; r++) {
       super[r] = open_at<F>(stored[r], at_block);
 #pragma unroll
-      for (int i = 0; i < F::kSuperWords; i++) words_at[(i * R + r) * 32] = bits_to_float(word_of(stored[r], i));
+      for (int i = 0; kKeepsWords && i < F::kSuperWords; i++) words_at[(i * R + r) * 32] = bits_to_float(word_of(stored[r], i));
     }
   };
 
@@ -167,6 +192,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   load_input(from);
   load_scale();
   if (F::kHasSuper) load_super();
+  load_words(block);
   prepare(scales);
   if (F::kHasSuper) {
     open_super(block);
@@ -181,12 +207,12 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
     float* const buffer = shared + block % 2 * kInput;
     store_input(buffer);
     if (!kEarly) __syncwarp();
-    typename F::Factors factors[R];
+    decltype(walked_factors<F>(super[0], scale[0], 0, 0)) factors[R];
 #pragma unroll
     for (int r = 0; r < R; r++) {
-      uint32_t word = 0;
-      if constexpr (F::kSuperWords != 0) word = float_to_bits(words_at[(block % 8 / (8 / F::kSuperWords) * R + r) * 32]);
-      factors[r] = F::factors(super[r], scale[r], word, block);
+      uint32_t word = super_words[r];
+      if constexpr (kKeepsWords) word = float_to_bits(words_at[(block % 8 / (8 / F::kSuperWords) * R + r) * 32]);
+      factors[r] = walked_factors<F>(super[r], scale[r], word, block);
       F::skip_blocks(super[r], 1);
     }
     const auto load_block = [&]() {
@@ -196,6 +222,10 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
       if (more) cursor.next_block();
       load_input(more ? block + 1 : block);
       load_scale();
+      if (kLoadsWords && more) {
+        if ((block + 1) % 8 == 0) cursor.next_super();
+        load_words(block + 1);
+      }
     };
     const auto load_super_ahead = [&]() {
       if (!kSuperAhead || block % 8 != 4 || (block | 7) + 1 >= end) return;
@@ -211,12 +241,12 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
       load_super_ahead();
       __syncwarp();
     }
+    float parts[R][T];  // of a type that sums them
 #pragma unroll
     for (int load = 0; load < F::kLoads; load++) {
       typename F::Expanded now[R];
 #pragma unroll
       for (int r = 0; r < R; r++) now[r] = kEarly ? early[r] : F::expand(quants[r], scale[r], bases);
-      float parts[R][T];  // of a type that sums them
 #pragma unroll
       for (int i = 0; i < F::kColumns; i += 4) {
         if (!kEarly && i == kOrder.refill) {
@@ -236,20 +266,28 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
             }
           }
         }
-        constexpr int kPartColumns = F::kColumns / F::kParts;
-        if (F::kSumsParts && i % kPartColumns == 0) {
+        constexpr int kPartColumns = 32 / F::kParts;
+        const int column = load * F::kColumns + i, part = column / kPartColumns;  // of the block
+        if constexpr (F::kSumsParts && !F::kMinimum) {
+          if (column % kPartColumns == 0) {
+            float taken[T];
+            read_sums<T>(buffer + (32 + part) * T, taken);
 #pragma unroll
-          for (int t = 0; t < T; t++) {
-            const float taken = buffer[T * 32 + t * F::kParts + i / kPartColumns];
+            for (int t = 0; t < T; t++) {
 #pragma unroll
-            for (int r = 0; r < R; r++) parts[r][t] = taken;
-            if constexpr (F::kDeltas != 0) {
-              constexpr int kGroups = F::kDeltas / F::kParts;
+              for (int r = 0; r < R; r++) parts[r][t] = taken[t];
+            }
+            constexpr int kGroups = F::kDeltas / F::kParts;
 #pragma unroll
-              for (int g = i / kPartColumns * kGroups; g < (i / kPartColumns + 1) * kGroups; g++) {
-                const float group = buffer[T * (32 + F::kParts) + t * F::kDeltas + g];
+            for (int g = part * kGroups; g < (part + 1) * kGroups; g++) {
+              float group[T];
+              read_sums<T>(buffer + (32 + F::kParts + g) * T, group);
 #pragma unroll
-                for (int r = 0; r < R; r++) parts[r][t] = fmaf(F::delta(now[r], g), group, parts[r][t]);
+              for (int t = 0; t < T; t++) {
+#pragma unroll
+                for (int r = 0; r < R; r++) {
+                  if constexpr (F::kDeltas != 0) parts[r][t] = fmaf(F::delta(now[r], g), group[t], parts[r][t]);
+                }
               }
             }
           }
@@ -263,15 +301,23 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
 #pragma unroll
           for (int p = 0; p < 4 * R; p++) {
             const DecodeProduct at = decode_product<R>(kOrder, i / 4, t, p);
-            sums[at.row][t] = fmaf(w[at.row][at.column], x[at.column], sums[at.row][t]);
+            float& sum = sums[at.row][t];
+            // A sum with a minimum starts here.
+            const bool first = F::kSumsParts && F::kMinimum && (column + at.column) % kPartColumns == 0;
+            sum = first ? __fmul_rn(w[at.row][at.column], x[at.column]) : fmaf(w[at.row][at.column], x[at.column], sum);
           }
         }
         if constexpr (F::kSumsParts) {
-          if ((i + 4) % kPartColumns == 0) {
+          if ((column + 4) % kPartColumns == 0) {
+            float inputs_sum[T];
+            if constexpr (F::kMinimum) read_sums<T>(buffer + (32 + part) * T, inputs_sum);
 #pragma unroll
             for (int t = 0; t < T; t++) {
 #pragma unroll
-              for (int r = 0; r < R; r++) acc[r][t] = fmaf(parts[r][t], factors[r].scale[i / kPartColumns], acc[r][t]);
+              for (int r = 0; r < R; r++) {
+                acc[r][t] = fmaf(parts[r][t], factors[r].scale[part], acc[r][t]);
+                if constexpr (F::kMinimum) acc[r][t] = fmaf(factors[r].minimum[part], inputs_sum[t], acc[r][t]);
+              }
             }
           }
         }
@@ -279,7 +325,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
     }
     if (F::kHasSuper && (block + 1) % 8 == 0 && block + 1 < end) {
       if (!kSuperAhead) {
-        cursor.next_super();
+        if (!kLoadsWords) cursor.next_super();
         load_super();
       }
       open_super(0);

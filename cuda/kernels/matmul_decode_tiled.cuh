@@ -1,9 +1,8 @@
-// Products of 17 to 32 tokens with packed weights: decode, to the same bits as matmul_decode.cuh.
+// Products of 17 to 32 tokens with floating-point weights: decode, to the same bits as matmul_decode.cuh.
 //
-// There a lane's weights go from registers straight into its sums, eight tokens at a time, and a third of the
-// instructions turn quants into floats. Here a warp puts eight columns of its weights and activations into shared
-// memory of its own, and each lane multiplies 8 rows with 16 tokens of them: a quant is unpacked once for 32 tokens.
-// Parts, splits and the order of additions are the same.
+// There a lane's weights go from registers straight into its sums, eight tokens at a time. Here a warp puts eight
+// columns of its weights and activations into shared memory of its own, and each lane multiplies 8 rows with 16 tokens
+// of them: a weight is loaded once for 32 tokens. Parts, splits and the order of additions are the same.
 #ifndef M40_KERNELS_MATMUL_DECODE_TILED_CUH
 #define M40_KERNELS_MATMUL_DECODE_TILED_CUH
 
@@ -17,19 +16,12 @@ template <uint32_t kType>
 struct DecodeTiled {
   using F = Format<kType>;
   static constexpr int kTokens = 32, kRows = 128, kRowLanes = 16, R = kRows / 32;
-  static constexpr int kStep = 8, kSteps = 32 / kStep;        // columns that are staged at a time; such steps of a block
-  static constexpr int kStepsOfLoad = F::kColumns / kStep;    // that a load of quants lasts
+  static constexpr int kStep = 8, kSteps = 32 / kStep;  // columns that are staged at a time; such steps of a block
+  static_assert(F::kColumns == kStep && !F::kHasScale && !F::kHasSuper, "a load of weights is a step");
   static constexpr int kWeights = kStep * kRows, kInputs = kStep * kTokens;
   static constexpr int kWalk = kWeights + kInputs;  // floats of a warp
   static constexpr int kSlots = 32;  // of sums that are added at a time
   static constexpr int kFloats = static_cast<int>(decode_split_parts) * (kWalk > kSlots * 32 ? kWalk : kSlots * 32);
-  // Scales as floats take too many registers where there are two for a block: then they are those of a half, where that
-  // becomes the first one, or are made for each step.
-  static constexpr bool kOneScale = sizeof(typename F::Factors) <= 12, kKeepsFactors = kOneScale || F::kAlike <= 16;
-
-  // Whether all steps are stored by the same instructions.
-  static constexpr bool kOneStore = F::kAlike == kStep;
-  static constexpr int kTurns = kType == M40_TYPE_Q4_K ? 4 : 2;  // of Fragments: what loses the fewest clocks to banks
 
   // Row and token, among those of the warp, of a lane's sum acc[i][j].
   __device__ static __forceinline__ uint32_t row_of(uint32_t lane, int i) { return i % 4 * 32 + i / 4 * kRowLanes + lane % kRowLanes; }
@@ -40,8 +32,6 @@ struct DecodeTiled {
   __device__ static __forceinline__ void walk(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t first_row, uint32_t first_token, uint32_t block,
                                               uint32_t end, float* shared, uint32_t warp_at, float (&acc)[8][16]) {
     const uint32_t lane = threadIdx.x % 32;
-    const Bases bases = make_bases<F::kBits, F::kBasesTimes>();
-    static_assert(!F::kSkips, "factors are made of any block's Super");
     float* const weights = shared + warp_at;    // [kStep][lanes][R]: a lane's rows, which are 32 apart, next to each other
     float* const inputs = weights + kWeights;   // [kStep][kTokens]
     // Where this lane stores. Kept in registers: computing them again for each step costs a dozen instructions.
@@ -49,10 +39,6 @@ struct DecodeTiled {
     float* const inputs_to = shared + in_register(warp_at + kWeights + lane);
     typename F::Cursor cursor(weight, first_row + lane, block);
     typename F::Quants quants[R];
-    typename F::Scale scale[R];
-    typename F::Super super[R];
-    typename F::Factors factors[R];
-    uint32_t word[R];
     float4 ahead[2];
     // A lane stages one token's columns of the step.
     const uint32_t token = first_token + lane < args.n_tokens ? first_token + lane : args.n_tokens - 1;
@@ -65,88 +51,26 @@ struct DecodeTiled {
 #pragma unroll
       for (int r = 0; r < R; r++) quants[r] = cursor.quants(static_cast<int>(load), r);
     };
-    // Of the block where the cursor is.
-    const auto load_scales = [&]() {
-#pragma unroll
-      for (int r = 0; r < R; r++) {
-        scale[r] = cursor.scale(r);
-        word[r] = 0;
-        if constexpr (F::kSuperWords != 0) word[r] = cursor.super_word(r, block % 8 / (8 / F::kSuperWords));
-      }
-    };
-    const auto open_super = [&]() {
-#pragma unroll
-      for (int r = 0; r < R; r++) super[r] = F::open(cursor.super(r));
-    };
-    const auto make_factors = [&]() {
-#pragma unroll
-      for (int r = 0; r < R; r++) factors[r] = F::factors(super[r], scale[r], word[r], block);
-    };
-    // The scales of the next block, if there is one.
-    const auto next_scales = [&](bool more) {
-      if (more) {
-        block++;
-        cursor.next_block();
-        if (F::kHasSuper && block % 8 == 0) {
-          cursor.next_super();
-          open_super();
-        }
-      }
-      load_scales();
-    };
     const auto store_inputs = [&](int k) {
       const float4& x = ahead[k / 4];
       inputs_to[k * kTokens] = k % 4 == 0 ? x.x : k % 4 == 1 ? x.y : k % 4 == 2 ? x.z : x.w;
     };
-    // Columns [first, first + kStep) of a load, and the activations between them: a clock can issue a store and what
-    // makes a weight.
-    const auto store_columns = [&](int first) {
-      if (!kKeepsFactors) make_factors();
+    // A step's weights, and the activations between them: a clock can issue a store and what makes a weight.
+    const auto store_step = [&]() {
 #pragma unroll
       for (int k = 0; k < kStep; k++) {
         float w[R];
 #pragma unroll
-        for (int r = 0; r < R; r++) w[r] = F::weight(quants[r], first + k, factors[r], bases);
+        for (int r = 0; r < R; r++) w[r] = F::weight(quants[r], k, {}, {});
         *reinterpret_cast<float4*>(weights_to + k * kRows) = make_float4(w[0], w[1], w[2], w[3]);
-        if (kOneStore) store_inputs(k);
+        store_inputs(k);
       }
     };
-    const auto store_step = [&](uint32_t step) {
-      const uint32_t of_load = step % kStepsOfLoad;
-      if constexpr (F::kAlike == kStep) {
-        store_columns(0);
-#pragma unroll
-        for (int r = 0; r < R; r++) F::template skip_columns<kStep>(quants[r]);
-      } else if constexpr (F::kAlike == 2 * kStep) {
-        if (of_load % 2 == 0) {
-          store_columns(0);
-        } else {
-          store_columns(kStep);
-#pragma unroll
-          for (int r = 0; r < R; r++) F::template skip_columns<2 * kStep>(quants[r]);
-        }
-      } else if (kStepsOfLoad == 1 || of_load == 0) {
-        store_columns(0);
-      } else if (kStepsOfLoad == 2 || of_load == 1) {
-        store_columns(kStep % F::kColumns);
-      } else if (of_load == 2) {
-        store_columns(2 * kStep % F::kColumns);
-      } else {
-        store_columns(3 * kStep % F::kColumns);
-      }
-      if constexpr (!kOneStore) {
-#pragma unroll
-        for (int k = 0; k < kStep; k++) store_inputs(k);
-      }
-    };
-    Fragments<16, kRows, kRows / 2, kTokens, 8, 4 * kTokens, kTurns> fragments;
+    Fragments<16, kRows, kRows / 2, kTokens, 8, 4 * kTokens, 2> fragments;
 
     load_quants(0);
-    load_scales();
     load_input();
-    if (F::kHasSuper) open_super();
-    if (kKeepsFactors) make_factors();
-    store_step(0);
+    store_step();
     __syncwarp();
     fragments.start(weights + lane % kRowLanes * 4, inputs + lane / kRowLanes * 4);
     uint32_t step = 0;  // of its block; the one that is stored next
@@ -154,17 +78,8 @@ struct DecodeTiled {
     for (uint32_t left = (end - block) * kSteps; left > 0; left--) {
       // What comes next is on its way while this is multiplied; at the end, the last of it is loaded once more.
       step = (step + 1) % kSteps;
-      if (kKeepsFactors && (step == 0 || (!kOneScale && step == kSteps / 2))) {
-        make_factors();
-        if (step != 0) {
-#pragma unroll
-          for (int r = 0; r < R; r++) to_second_half(factors[r]);
-        }
-      }
-      if (!kKeepsFactors && step == 0) next_scales(left > 1);
-      if (step % kStepsOfLoad == 0) load_quants(step / kStepsOfLoad);
-      // Loaded a step ahead of their block, to hide the latency.
-      if (kKeepsFactors && step == kSteps - 1) next_scales(left > 2);
+      if (step == 0 && left > 1) cursor.next_block();
+      load_quants(step);
       if (left > 1) input += kStep;
       load_input();
       // A short loop: longer ones do not fit where instructions are kept close by.
@@ -174,7 +89,7 @@ struct DecodeTiled {
           if (four != kStep / 4 - 1) return;
           // All of this step is in registers.
           __syncwarp();
-          store_step(step);
+          store_step();
           __syncwarp();
           fragments.a_at -= kStep * kRows;
           fragments.b_at -= kStep * kTokens;
@@ -192,8 +107,8 @@ struct MatmulDecodeTiledShared {
 };
 
 // Grid: pieces, as decode_tile_of() numbers them. Where columns are a multiple of 32 and four of the input can be
-// loaded at once. The weights of a launch are of kType or of kOther.
-template <uint32_t kType, uint32_t kOther>
+// loaded at once.
+template <uint32_t kType>
 __device__ __forceinline__ void matmul_decode_tiled(const MatmulDecodeArgs& args, BlockIndex block, MatmulDecodeTiledShared<kType>& shared) {
   using Tiled = DecodeTiled<kType>;
   constexpr int kSlots = Tiled::kSlots, kTokens = Tiled::kTokens;
@@ -210,14 +125,10 @@ __device__ __forceinline__ void matmul_decode_tiled(const MatmulDecodeArgs& args
     const uint32_t begin = part_start(n_blocks, part, n_parts), end = part_start(n_blocks, part + 1, n_parts);
     const uint32_t first_row = tile.row_set * Tiled::kRows, first_token = tile.token_block * kTokens;
     if (begin < end) {
-      if (kType == kOther || w.weight.type == kType) {
-        Tiled::walk(args, w.weight, first_row, first_token, begin, end, shared.floats, warp * Tiled::kWalk, acc);
-      } else {
-        DecodeTiled<kOther>::walk(args, w.weight, first_row, first_token, begin, end, shared.floats, warp * Tiled::kWalk, acc);
-      }
+      Tiled::walk(args, w.weight, first_row, first_token, begin, end, shared.floats, warp * Tiled::kWalk, acc);
     }
   }
-  const DecodeTile done = tile;  // read once: reading again takes registers, and with two types there is none to spare
+  const DecodeTile done = tile;  // read once: reading again takes registers
   const DecodeWeight& w = args.weights[done.which];
 #pragma unroll
   for (int from = 0; from < 8 * 16; from += kSlots) {
@@ -239,10 +150,10 @@ __device__ __forceinline__ void matmul_decode_tiled(const MatmulDecodeArgs& args
   decode_add_splits<Tiled::kRows, kTokens>(args, w, done, token_blocks, shared.is_last);
 }
 
-template <uint32_t kType, uint32_t kOther>
+template <uint32_t kType>
 __global__ __launch_bounds__(decode_split_parts * 32, 1) void matmul_decode_tiled_kernel(MatmulDecodeArgs args) {
   __shared__ MatmulDecodeTiledShared<kType> shared;
-  matmul_decode_tiled<kType, kOther>(args, launched_block(), shared);
+  matmul_decode_tiled<kType>(args, launched_block(), shared);
 }
 
 }  // namespace m40::cuda

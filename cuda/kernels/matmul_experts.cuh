@@ -96,8 +96,9 @@ struct PieceInputs : LaunchInputs {
   __device__ __forceinline__ uint32_t operator()(uint32_t t) const { return piece.inputs[t]; }
 };
 
-// The slots of a piece, T or fewer, times 32 * R rows of two weights, or 2 * 32 * R of one.
-template <uint32_t kType, int T, int R>
+// The slots of a piece, T or fewer, times 32 * R rows of two weights, or 2 * 32 * R of one. kInPlace: as WalkedFormat
+// has it.
+template <uint32_t kType, int T, int R, bool kInPlace>
 __device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, const ExpertPiece& piece, const void* table, float* shared) {
   using Shared = ExpertTileShared<kType, T, R>;
   constexpr int kSlots = Shared::kSlots;
@@ -112,8 +113,8 @@ __device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, co
     const uint32_t first_row = units.row_set_of(piece.row_block, unit) * (32 * R);
     if (begin < end && first_row < all.rows) {
       const PackedWeight weight = {kType, 1, all.rows, args.decode.columns, {piece.planes[w][0], piece.planes[w][1]}};
-      decode_walk<kType, T, R, no_prologue, false>(args.decode, weight, first_row + lane, PieceInputs<T>(piece), begin, end,
-                                            table, shared + warp * Shared::kWalk, [](float(&)[T]) {}, acc);
+      decode_walk<kType, T, R, no_prologue, false, kInPlace>(args.decode, weight, first_row + lane, PieceInputs<T>(piece), begin, end,
+                                                            table, shared + warp * Shared::kWalk, [](float(&)[T]) {}, acc);
     }
   }
 
@@ -206,9 +207,13 @@ __device__ __forceinline__ void copy_behind(const MatmulExpertsArgs& args, const
   }
 }
 
-// Grid: tiles times row_blocks. kMost: slots that the compiled code multiplies at a time; kAlone: tiles have one slot.
-template <uint32_t kType, int R, int kMost, bool kAlone>
+// What the rows of a launch are.
+enum class ExpertRows { kAlone, kTiles, kRests };  // decoded ones, a slot each tile or several; what whole tiles leave of a prompt's
+
+// Grid: tiles times row_blocks. kMost: slots that the compiled code multiplies at a time.
+template <uint32_t kType, int R, int kMost, ExpertRows kRows>
 __device__ __forceinline__ void matmul_experts(const MatmulExpertsArgs& args, BlockIndex block, MatmulExpertsShared<kType, R, kMost>& shared) {
+  constexpr bool kAlone = kRows == ExpertRows::kAlone, kInPlace = kRows != ExpertRows::kRests;
   ExpertPiece& piece = shared.piece;
   const ExpertGroups& groups = args.groups;
   const uint32_t most = kMost < args.most_tokens ? kMost : args.most_tokens, number = block.x / args.row_blocks;
@@ -241,13 +246,13 @@ __device__ __forceinline__ void matmul_experts(const MatmulExpertsArgs& args, Bl
     __syncthreads();
     const uint32_t count = kAlone ? 1 : piece.count;
     if (kMost > 4 && count > 4) {
-      expert_product<kType, kMost < 8 ? 1 : 8, R>(args, piece, table, shared.floats);
+      expert_product<kType, kMost < 8 ? 1 : 8, R, kInPlace>(args, piece, table, shared.floats);
     } else if (kMost > 2 && count > 2) {
-      expert_product<kType, kMost < 4 ? 1 : 4, R>(args, piece, table, shared.floats);
+      expert_product<kType, kMost < 4 ? 1 : 4, R, kInPlace>(args, piece, table, shared.floats);
     } else if (kMost > 1 && count > 1) {
-      expert_product<kType, kMost < 2 ? 1 : 2, R>(args, piece, table, shared.floats);
+      expert_product<kType, kMost < 2 ? 1 : 2, R, kInPlace>(args, piece, table, shared.floats);
     } else {
-      expert_product<kType, 1, R>(args, piece, table, shared.floats);
+      expert_product<kType, 1, R, kInPlace>(args, piece, table, shared.floats);
     }
     if (args.sum.output != nullptr) add_slots<R>(args, piece);
     if (kAlone) return;
@@ -258,10 +263,10 @@ __device__ __forceinline__ void matmul_experts(const MatmulExpertsArgs& args, Bl
   }
 }
 
-template <uint32_t kType, int R, int kMost, bool kAlone, int kResidency>
+template <uint32_t kType, int R, int kMost, ExpertRows kRows, int kResidency>
 __global__ __launch_bounds__(expert_threads, kResidency) void matmul_experts_kernel(MatmulExpertsArgs args) {
   __shared__ MatmulExpertsShared<kType, R, kMost> shared;
-  matmul_experts<kType, R, kMost, kAlone>(args, launched_block(), shared);
+  matmul_experts<kType, R, kMost, kRows>(args, launched_block(), shared);
 }
 
 }  // namespace m40::cuda

@@ -1,9 +1,9 @@
 // What decode stores in addition to the activations of a block, of types that sum parts (kSumsParts, see formats.cuh).
 //
-// The sum of a part's weight * activation is scale * (sum of field * activation - sum of offset * activation). The
-// second is the same for all rows: the threads that store the activations compute it once, and the sum over fields
-// starts from it. Where each group of columns has a delta of each row, the sums of the groups' activations are stored,
-// too.
+// The sum of a part's weight * activation is scale * (sum of field * activation - zero * sum of activations), or scale *
+// (sum of field * activation) + minimum * (sum of activations). The sum of activations is the same for all rows: the
+// threads that store the activations compute it once. Where each group of columns has a delta of each row, the sums of
+// the groups' activations are stored, too.
 #ifndef M40_KERNELS_PART_SUMS_CUH
 #define M40_KERNELS_PART_SUMS_CUH
 
@@ -20,22 +20,36 @@ __host__ __device__ constexpr int input_floats() {
 }
 
 // Called by all lanes with N columns' activations, one or four, of the token `token` of T, from `column` on; `to` gets
-// the sums of parts, [T][kParts], times the offset with its sign turned, and those of groups, [T][kDeltas], times
-// delta_scale(). They are added up in one order for any N.
+// the sums of parts, [kParts][T], times part_sum_scale(), and those of groups, [kDeltas][T], times delta_scale(). They
+// are added up in one order for any N.
 template <class F, int T, int N>
 __device__ __forceinline__ void store_sums(const float (&x)[N], float* to, uint32_t token, uint32_t column) {
   constexpr int kPart = 32 / F::kParts, kGroup = F::kDeltas == 0 ? kPart : 32 / F::kDeltas;
-  static_assert(F::kColumns == 32 && F::kDeltas % F::kParts == 0, "as they are added here");
+  static_assert(F::kColumns > 8 && F::kDeltas % F::kParts == 0, "as they are added here");
   float sum = x[0];
   if constexpr (N == 4) sum = (x[0] + x[1]) + (x[2] + x[3]);
 #pragma unroll
   for (int width = N; width <= kPart; width *= 2) {
     // Of `width` columns. Products are rounded, whatever is added to them.
     if constexpr (F::kDeltas != 0) {
-      if (width == kGroup && column % kGroup == 0) to[T * F::kParts + token * F::kDeltas + column / kGroup] = __fmul_rn(sum, F::delta_scale(column / kGroup));
+      if (width == kGroup && column % kGroup == 0) to[(F::kParts + column / kGroup) * T + token] = __fmul_rn(sum, F::delta_scale(column / kGroup));
     }
-    if (width == kPart && column % kPart == 0) to[token * F::kParts + column / kPart] = __fmul_rn(sum, -F::offset());
+    if (width == kPart && column % kPart == 0) to[column / kPart * T + token] = F::kMinimum ? sum : __fmul_rn(sum, F::part_sum_scale());
     if (width < kPart) sum += __shfl_xor_sync(0xFFFFFFFF, sum, width / N);
+  }
+}
+
+// Of a part or a group: what store_sums() stored at `from`, of all tokens.
+template <int T>
+__device__ __forceinline__ void read_sums(const float* from, float (&sums)[T]) {
+#pragma unroll
+  for (int t = 0; t < T; t++) {
+    if constexpr (T % 4 != 0) {
+      sums[t] = from[t];
+    } else if (t % 4 == 0) {
+      const float4 four = *reinterpret_cast<const float4*>(from + t);
+      sums[t] = four.x, sums[t + 1] = four.y, sums[t + 2] = four.z, sums[t + 3] = four.w;
+    }
   }
 }
 

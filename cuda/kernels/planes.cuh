@@ -53,22 +53,12 @@ struct Planes {
   // The default; a type overrides it where it differs.
   using Expanded = Quants;
   static constexpr int kTableBytes = 0;
-  static constexpr bool kSumsParts = false, kScalesInput = false, kSkips = false;
+  static constexpr bool kSumsParts = false, kMinimum = false, kSkips = false;
   static constexpr int kParts = 1, kDeltas = 0, kBasesTimes = 0;
-  static constexpr int kAlike = kColumns_;
   __device__ static __forceinline__ Quants expand(const Quants& q, const Scale&, const Bases&) { return q; }
   __device__ static __forceinline__ const void* table() { return nullptr; }
   template <class Super>
   __device__ static __forceinline__ void skip_blocks(Super&, uint32_t) {}
-
-  // Columns kBy on of a load become its first ones, where they lie alike.
-  template <int kBy>
-  __device__ static __forceinline__ void skip_columns(Quants& q) {
-    constexpr int kSkipped = kWords * kBy / kColumns;
-    static_assert(kSkipped * kColumns == kWords * kBy, "whole words");
-#pragma unroll
-    for (int i = 0; i + kSkipped < kWords; i++) q.w[i] = q.w[i + kSkipped];
-  }
 
   // Where the arrays of a block start, in bytes from the block, and what a row has in each.
   static constexpr int kMoreAt = kLoads * kFirst * static_cast<int>(sizeof(First_)) * packed_tile_rows;
@@ -123,6 +113,50 @@ struct Planes {
   };
 };
 
+// ---- quants in place ------------------------------------------------------------------------------------
+//
+// A field times its activation has one unit, wherever the field stands: the activation is multiplied by input_scale().
+// With a unit of 2^-64, activations may be up to 2^42, and sums above 2^-61 have all their bits.
+
+constexpr int field_unit = -64;
+
+// 2^exponent
+__device__ __forceinline__ float power_of_two(int exponent) { return bits_to_float(static_cast<uint32_t>(127 + exponent) << 23); }
+// What makes 2^field_unit of bit number `bit` of a word, taken for a float.
+__device__ __forceinline__ float bit_scale(int bit) { return power_of_two(149 + field_unit - bit); }
+
+// What a sum of fields times activations is multiplied by, of N parts of a block; and what the sum of a part's
+// activations is, where the type has a minimum.
+template <int N>
+struct PartScales {
+  float scale[N];
+};
+template <int N>
+struct PartAffines {
+  float scale[N], minimum[N];
+};
+
+// A type whose quants decode leaves in place. Packed: has bit(i) and in_place(words, i). kZero: the quant of 0, where
+// there is no minimum.
+template <class Base_, class Packed, int N, int kZero, bool kMinimum_>
+struct InPlace : Base_ {
+  using PartFactors = typename std::conditional<kMinimum_, PartAffines<N>, PartScales<N>>::type;
+  static constexpr bool kSumsParts = true, kMinimum = kMinimum_, kFactorsInUnits = false;
+  static constexpr int kParts = N;
+  __host__ __device__ static constexpr int field_bit(int column) { return Packed::bit(column % Base_::kColumns); }
+  // Whether a column's bit is that of the column four before it.
+  __host__ __device__ static constexpr bool repeats_by_four() {
+    for (int i = 4; i < Base_::kColumns; i++) {
+      if (field_bit(i) != field_bit(i - 4)) return false;
+    }
+    return true;
+  }
+  __device__ static __forceinline__ float input_scale(int column) { return bit_scale(field_bit(column)); }
+  __device__ static __forceinline__ float part_sum_scale() { return kMinimum ? 1.0f : -static_cast<float>(kZero) * power_of_two(field_unit); }
+  template <class Fields_>
+  __device__ static __forceinline__ float field(const Fields_& q, int i) { return Packed::in_place(q.w, i); }
+};
+
 // ---- scales ---------------------------------------------------------------------------------------------
 
 // weight = scale * q + minimum, for the quants that Packing<B> makes into 2^(B place) + q / 2^B.
@@ -143,13 +177,10 @@ struct Affine {
   __device__ __forceinline__ float at(float field, int place) const { return fmaf(field, c, b[place]); }
 };
 
-// What types with a scale for every 16 weights have two of; column 16 becomes column 0 for others as it is.
-template <class Factors>
-__device__ __forceinline__ void to_second_half(Factors&) {}
-
 // An integer below 2^23 in the mantissa of 2^23.
 constexpr uint32_t two_to_23_bits = 0x4B000000;
 constexpr float two_to_23 = 8388608.0f;
+constexpr float two_to_64 = 18446744073709551616.0f;
 constexpr uint32_t two_to_17_bits = 0x48000000;
 constexpr float two_to_17 = 131072.0f;
 
@@ -176,6 +207,11 @@ struct PairsOf6 {
   // it.
   __device__ static __forceinline__ uint32_t pair(uint32_t word, uint32_t block) { return word >> block % 2 * 12; }
   __device__ static __forceinline__ float first(uint32_t pair, float offset) { return bits_to_float(and_or(pair, 0x3F, two_to_23_bits)) - (two_to_23 + offset); }
+  // first() in units of 2^field_unit.
+  __device__ static __forceinline__ float first_in_units(uint32_t pair, float offset) {
+    constexpr uint32_t base = two_to_23_bits + (static_cast<uint32_t>(-field_unit) << 23);
+    return bits_to_float(and_or(pair, 0x3F, base)) - (two_to_23 + offset) * two_to_64;
+  }
   __device__ static __forceinline__ float second(uint32_t pair, float offset) { return bits_to_float(and_or(pair, 0xFC0, two_to_17_bits)) - (two_to_17 + offset); }
 };
 
@@ -208,6 +244,19 @@ __device__ __forceinline__ void stage_table(void* shared, uint32_t n_threads) {
     const uint4* const from = static_cast<const uint4*>(F::table());
     for (uint32_t i = threadIdx.x; i < F::kTableBytes / 16; i += n_threads) static_cast<uint4*>(shared)[i] = __ldg(from + i);
     __syncthreads();
+  }
+}
+
+// A block's factors of parts. Where a type's own factors are no more than scales, they are the same.
+template <class F, class Super, class Scale>
+__device__ __forceinline__ typename F::PartFactors part_factors(const Super& super, const Scale& scale, uint32_t word, uint32_t block) {
+  if constexpr (std::is_same<typename F::Factors, typename F::PartFactors>::value) {
+    typename F::PartFactors f = F::factors(super, scale, word, block);
+#pragma unroll
+    for (int p = 0; !F::kFactorsInUnits && p < F::kParts; p++) f.scale[p] *= two_to_64;
+    return f;
+  } else {
+    return F::part_factors(super, scale, word, block);
   }
 }
 

@@ -30,7 +30,7 @@ bool decode_pair(uint32_t type, uint32_t other) {
 template <class Function>
 void for_each_launch(const MatmulArgs& args, uint32_t n_tokens, bool aligned, const Function& f) {
   // No rare type pairs.
-  if (!decode_pairs(decode_tokens(n_tokens, aligned))) return for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) { f(type, type, indices, n); });
+  if (!decode_pairs(aligned ? n_tokens : 2)) return for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) { f(type, type, indices, n); });
   uint32_t types[M40_MAX_MATMUL_WEIGHTS], n_types = 0;
   for_each_type(args, [&](uint32_t type, const uint32_t*, uint32_t) { types[n_types++] = type; });
   uint32_t all[M40_MAX_MATMUL_WEIGHTS];
@@ -92,6 +92,7 @@ uint32_t tokens_of(uint32_t type, uint32_t other, uint64_t n_fours, uint32_t n_t
     if (type != other || time_by_8(type, n_fours, n_tokens, n_multiprocessors) >= time_by_32(n_fours, n_multiprocessors)) return tokens;
     tokens = 8;
   }
+  if (tokens == 16 && 2 * n_fours * ((n_tokens + 7) / 8) <= 3 * n_multiprocessors) tokens = 8;
   const uint32_t fewest = is_rare(type) ? 4 : 2;
   while (tokens > fewest && n_fours * ((2 * n_tokens + tokens - 1) / tokens) <= n_multiprocessors) tokens /= 2;
   return tokens;

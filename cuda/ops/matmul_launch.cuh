@@ -10,20 +10,17 @@
 namespace m40::cuda {
 
 // Tokens that a thread block of the decode kernels takes, of those compiled: for as many as there are. More than two
-// want columns that can be loaded four at a time.
-inline uint32_t decode_tokens(uint32_t n_tokens, bool aligned) {
-  if (n_tokens <= 1) return 1;
-  if (n_tokens <= 2 || !aligned) return 2;
-  return n_tokens <= 4 ? 4 : n_tokens <= 16 ? 8 : 32;
-}
-// Of a rare type with several tokens, columns can be loaded so.
+// want columns that can be loaded four at a time. Of a rare type with several tokens, they can.
 inline uint32_t decode_tokens(uint32_t type, uint32_t n_tokens, bool aligned) {
-  if (!is_rare(type)) return decode_tokens(n_tokens, aligned);
-  return n_tokens <= 1 ? 1 : n_tokens <= 4 ? 4 : 8;
+  if (n_tokens <= 1) return 1;
+  if (is_rare(type)) return n_tokens <= 4 ? 4 : 8;
+  if (n_tokens <= 2 || !aligned) return 2;
+  if (is_float(type)) return n_tokens <= 4 ? 4 : n_tokens <= 16 ? 8 : 32;
+  return n_tokens <= 4 ? 4 : n_tokens <= 8 ? 8 : 16;
 }
-// Whether types may share a launch. With eight tokens, a kernel of two types would have the registers of the costlier
-// one, and half the thread blocks: that takes longer than a second launch.
-constexpr bool decode_pairs(uint32_t tokens) { return tokens != 8; }
+// Whether types may share a launch. With eight tokens or more, a kernel of two types would have the registers of the
+// costlier one, and half the thread blocks: that takes longer than a second launch.
+constexpr bool decode_pairs(uint32_t n_tokens) { return n_tokens <= 4; }
 // Groups of 32 rows that a warp takes, with as many thread blocks as fours of them would make: four share the most
 // work, two make more warps where there would be too few for a card's multiprocessors.
 inline uint32_t decode_row_groups(uint32_t tokens, uint64_t n_blocks, uint32_t multiprocessors) {
@@ -54,6 +51,7 @@ constexpr int decode_residency(int tokens, int row_groups) {
   constexpr bool costly = is_rare(kType) || kType == M40_TYPE_Q2_K || kType == M40_TYPE_Q3_K || kType == M40_TYPE_Q5_K || kType == M40_TYPE_IQ4_NL || kType == M40_TYPE_IQ4_XS;
   if (row_groups == 2) return tokens == 1 && kType != M40_TYPE_F32 ? 4 : kType == M40_TYPE_F32 ? 2 : 3;
   if (kType == M40_TYPE_F32) return tokens == 2 ? 2 : 1;
+  if (tokens == 16) return 1;
   if (tokens == 8) return many || costly || kType == M40_TYPE_Q5_1 ? 1 : 2;
   return tokens == 4 && costly ? 1 : 2;
 }
@@ -92,7 +90,12 @@ void launch_common(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launc
     case 8 * 8 + 4:
       if constexpr (kType == kOther || decode_pairs(8)) launch_decode_as<kType, kOther, 8, 4>(args, launch, stream);
       return;
-    default: M40_LAUNCH((matmul_decode_tiled_kernel<kType, kOther>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
+    default:
+      if constexpr (is_float(kType)) {
+        M40_LAUNCH((matmul_decode_tiled_kernel<kType>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
+      } else if constexpr (kType == kOther) {
+        launch_decode_as<kType, kOther, 16, 4>(args, launch, stream);
+      }
   }
 }
 
@@ -125,14 +128,21 @@ constexpr int expert_residency(int row_groups) {
 
 template <uint32_t kType>
 void launch_experts(const MatmulExpertsArgs& args, uint32_t row_groups, cudaStream_t stream) {
-  static_assert(Format<kType>::kSumsParts == sums_parts(kType), "planning knows");
+  static_assert(Format<kType>::kSumsParts != is_float(kType), "planning knows");
   const dim3 grid(args.row_blocks * (args.groups.tiles == nullptr ? args.groups.n_slots : args.groups.n_tiles));
+  constexpr int kMost = expert_most_tokens<kType>();
   if (row_groups == 2) {
-    M40_LAUNCH((matmul_experts_kernel<kType, 2, 1, true, expert_residency<kType>(2)>), grid, dim3(expert_threads), 0, stream, args);
-  } else {
-    constexpr int kMost = expert_most_tokens<kType>();
-    M40_LAUNCH((matmul_experts_kernel<kType, 4, kMost, false, expert_residency<kType>(4)>), grid, dim3(expert_threads), 0, stream, args);
+    M40_LAUNCH((matmul_experts_kernel<kType, 2, 1, ExpertRows::kAlone, expert_residency<kType>(2)>), grid, dim3(expert_threads), 0, stream, args);
+    return;
   }
+  if constexpr (!is_float(kType) && multiplies_rests(kType)) {
+    // Of floats, both kernels are the same.
+    if (args.parts == 1) {
+      M40_LAUNCH((matmul_experts_kernel<kType, 4, kMost, ExpertRows::kRests, expert_residency<kType>(4)>), grid, dim3(expert_threads), 0, stream, args);
+      return;
+    }
+  }
+  M40_LAUNCH((matmul_experts_kernel<kType, 4, kMost, ExpertRows::kTiles, expert_residency<kType>(4)>), grid, dim3(expert_threads), 0, stream, args);
 }
 
 #define M40_MATMUL_PAIR(name, other) template void launch_decode<M40_TYPE_##name, M40_TYPE_##other>(const MatmulDecodeArgs&, const MatmulDecodeLaunch&, cudaStream_t);

@@ -62,8 +62,8 @@ void launch_prefill_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t str
   const uint32_t n_experts = args.n_experts(), n_slots = product.n_rows;
   const bool large = can_load_four(product) && n_slots / n_experts >= rows_for_large_tiles;
   // The rows that whole tiles leave of a group are multiplied as decode rows, eight at a time, where they are half a
-  // tile or less. Types with other bits for decode rows do without.
-  const bool rests_too = std::none_of(args.weights, args.weights + args.n_weights, [](const PackedWeight& w) { return sums_parts(w.type); });
+  // tile or less.
+  const bool rests_too = std::all_of(args.weights, args.weights + args.n_weights, [](const PackedWeight& w) { return multiplies_rests(w.type); });
   const uint32_t tile_rows = large ? large_tile : small_tile, rest_rows = rests_too ? tile_rows / 2 : 0;
   const ExpertGroups groups = grouped_by_expert(args, tile_rows, rest_rows, stream);
   if (n_slots > rest_rows) {  // else there are rests alone

@@ -18,13 +18,14 @@ constexpr bool is_rare(uint32_t type) {
   }
 }
 
-// Types with products that decode sums in parts (Format<type>::kSumsParts). Prefill does not, and so has other bits
-// even without split-K.
-constexpr bool sums_parts(uint32_t type) {
+constexpr bool is_float(uint32_t type) { return type == M40_TYPE_F32 || type == M40_TYPE_F16 || type == M40_TYPE_BF16; }
+
+// Types with a kernel of decoded rows for what whole tiles leave of a prompt's rows.
+constexpr bool multiplies_rests(uint32_t type) {
   switch (type) {
     case M40_TYPE_IQ1_S: case M40_TYPE_IQ1_M: case M40_TYPE_IQ2_XXS: case M40_TYPE_IQ2_XS: case M40_TYPE_IQ2_S: case M40_TYPE_TQ1_0: case M40_TYPE_TQ2_0:
-      return true;
-    default: return false;
+      return false;
+    default: return true;
   }
 }
 
