@@ -119,6 +119,16 @@ __host__ __device__ constexpr DecodeOrder decode_order() {
   return cuda_version >= 12 ? decode_order_12<T, kOneType>(kType, kColumns - 8) : decode_order_11<T, kOneType>(kType, kColumns - 8);
 }
 
+// Of experts' rows that whole tiles leave of a prompt's.
+template <uint32_t kType, int T>
+__host__ __device__ constexpr DecodeOrder rests_order() {
+  constexpr int kColumns = Format<kType>::kColumns;
+  // Straight ones spill.
+  if (T >= 4 && kType == M40_TYPE_Q4_K) return back_and_forth(kColumns - 8);
+  if (T >= 4 && kType == M40_TYPE_IQ3_S) return {kColumns - 8, true, 2, 1, 2, 2, true, true};
+  return decode_order<kType, T, false>();
+}
+
 struct DecodeProduct {
   int row, column;
 };

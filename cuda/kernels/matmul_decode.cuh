@@ -93,7 +93,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
                                             uint32_t end, const void* table, float* shared, const Prepare& prepare, float (&acc)[R][T]) {
   using F = WalkedFormat<kType, kInPlace>;
   constexpr int kInput = input_floats<F, T>();
-  constexpr DecodeOrder kOrder = InputOf::template order<kType, T, kOneType>();
+  constexpr DecodeOrder kOrder = kInPlace ? InputOf::template order<kType, T, kOneType>() : rests_order<kType, T>();
   static_assert(takes_columns_in_order<R>(kOrder, F::kColumns / 4, T), "the bits of a sum hang on the order of its columns");
   // One token, and the types with the most instructions a weight: loads are issued ahead of the barrier. The compiler
   // alone puts them so late that the warp waits for them.
