@@ -75,7 +75,7 @@ struct LevelFormat : InPlace<Base_, PackingLevels<Levels>, N, Levels::zero, fals
 
 // ---- 4-bit floating point -------------------------------------------------------------------------------
 
-constexpr int8_t twice_e2m1[8] = {0, 1, 2, 3, 4, 6, 8, 12};
+inline constexpr int8_t twice_e2m1[8] = {0, 1, 2, 3, 4, 6, 8, 12};
 using LevelsE2M1 = Levels8<twice_e2m1>;
 
 // Scales are powers of two, as the exponent of a float; 0 means 2^-127, half an exponent's lowest. (From 2^120 on, a
