@@ -13,7 +13,7 @@
 namespace m40::cuda {
 
 // The tables of orders that follow no rule.
-enum DecodeTable { no_table, searched_table, table_q4_k_8 };
+enum DecodeTable { no_table, searched_table };
 
 struct DecodeOrder {
   // The column of a load of quants at which the next load starts. With many tokens, the last columns of this one take
@@ -53,19 +53,7 @@ struct DecodeOrderTable {
 #endif
 
 // In the order of DecodeTable.
-__device__ constexpr DecodeOrderTable decode_tables[] = {M40_SEARCHED_TABLE, {
-  // Of 8 tokens of Q4_K.
-  {0x34567012, 0x01234657, 0x07234561, 0x01234567, 0x01234567, 0x01234567, 0x01234567, 0x01234567}, {
-      {03535, 00046, 01757, 05665, 03505, 00606, 02747, 07624},
-      {01606, 01717, 02424, 03635, 00606, 04212, 02424, 03350},
-      {01717, 06424, 03535, 00606, 01717, 02424, 03545, 00606},
-      {02424, 03535, 00606, 05617, 02424, 05535, 00606, 03717},
-      {02424, 03335, 00606, 01611, 02424, 07535, 00606, 01717},
-      {00606, 01762, 02424, 03635, 00606, 01717, 02424, 00535},
-      {03160, 02424, 03535, 00616, 01636, 02424, 00735, 00606},
-      {02426, 03535, 00606, 04610, 04424, 03564, 00606, 01717},
-  }},
-};
+__device__ constexpr DecodeOrderTable decode_tables[] = {M40_SEARCHED_TABLE};
 
 // CUDA's major version. A C++ compiler, for emulation, takes the orders of CUDA 11.
 #ifdef __CUDACC_VER_MAJOR__
@@ -74,25 +62,22 @@ constexpr int cuda_version = __CUDACC_VER_MAJOR__;
 constexpr int cuda_version = 11;
 #endif
 
-__host__ __device__ constexpr DecodeOrder from_table(int refill, DecodeTable table) { return {refill, true, 0, 0, 0, 0, false, false, table}; }
 __host__ __device__ constexpr DecodeOrder back_and_forth(int refill) { return {refill, true, 0, 2, 1, 1, true, true}; }
 
-// Of CUDA 11. kOneType: the kernel walks no other type, nor other numbers of tokens.
-template <int T, bool kOneType>
+// Of four tokens and CUDA 11. kOneType: the kernel walks no other type, nor other numbers of tokens.
+template <bool kOneType>
 __host__ __device__ constexpr DecodeOrder decode_order_11(uint32_t type, int late) {
   if (!kOneType) return {late};
   switch (type) {
-    case M40_TYPE_Q4_K: return T == 4 ? DecodeOrder{16, true, 1, 1} : from_table(late + 4, table_q4_k_8);
-    case M40_TYPE_Q4_0: return T == 4 ? DecodeOrder{12} : back_and_forth(late);
+    case M40_TYPE_Q4_K: return {16, true, 1, 1};
+    case M40_TYPE_Q4_0: return {12};
     case M40_TYPE_Q4_1: return back_and_forth(late);
-    case M40_TYPE_Q5_1:
-    case M40_TYPE_Q8_0: return T == 8 ? back_and_forth(late) : DecodeOrder{late};
     default: return {late};
   }
 }
 
 // Of CUDA 12. Straight ones spill in Q4_K with Q6_K and in experts of Q4_K, Q4_1 and MXFP4.
-template <int T, bool kOneType>
+template <bool kOneType>
 __host__ __device__ constexpr DecodeOrder decode_order_12(uint32_t type, int late) {
   if (!kOneType) {
     switch (type) {
@@ -103,20 +88,21 @@ __host__ __device__ constexpr DecodeOrder decode_order_12(uint32_t type, int lat
     }
   }
   switch (type) {
-    case M40_TYPE_Q4_K: return T == 4 ? DecodeOrder{16, true, 2, 1, 2, 2, true, true} : DecodeOrder{late, true, 3, 0, 0, 3};
-    case M40_TYPE_Q6_K: return T == 4 ? DecodeOrder{late, true, 1, 3, 3, 1} : DecodeOrder{late};
-    case M40_TYPE_Q8_0: return T == 8 ? DecodeOrder{late + 4, true, 3, 2, 3, 0, true, true} : DecodeOrder{late};
-    default: return decode_order_11<T, kOneType>(type, late);
+    case M40_TYPE_Q4_K: return {16, true, 2, 1, 2, 2, true, true};
+    case M40_TYPE_Q6_K: return {late, true, 1, 3, 3, 1};
+    default: return decode_order_11<kOneType>(type, late);
   }
 }
 
+// Eight tokens go column by column (by_column in part_sums.cuh), and take of an order the refill alone.
 template <uint32_t kType, int T, bool kOneType>
 __host__ __device__ constexpr DecodeOrder decode_order() {
   constexpr int kColumns = Format<kType>::kColumns;
   if (cuda_version >= 12 && T == 2 && kType == M40_TYPE_IQ3_S && !kOneType) return {8};  // spills with all at the first column
   if (T < 4 || kColumns <= 8) return {0};
   if (T == 16) return back_and_forth(kColumns - 8);
-  return cuda_version >= 12 ? decode_order_12<T, kOneType>(kType, kColumns - 8) : decode_order_11<T, kOneType>(kType, kColumns - 8);
+  if (T == 8) return {kColumns - 8};
+  return cuda_version >= 12 ? decode_order_12<kOneType>(kType, kColumns - 8) : decode_order_11<kOneType>(kType, kColumns - 8);
 }
 
 // Of experts' rows that whole tiles leave of a prompt's.

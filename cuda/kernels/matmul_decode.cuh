@@ -111,12 +111,13 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   typename F::Super super[R];
   uint32_t super_words[R] = {};  // of the block, where they do not wait in shared memory
   // Activations of the block to come. One or two tokens: this lane's column of each. From four on: four columns of
-  // every fourth token, which wants columns that can be loaded four at a time.
+  // every fourth token, or every 128 / T columns four of one token; both want columns that can be loaded four at a time.
   constexpr bool kFours = T >= 4;
   static_assert(T == 1 || kPrologue == no_prologue, "prologues are for one token");
   constexpr int kAhead = kFours ? T / 4 : T;
   float ahead[kAhead][kFours ? 4 : 1];
-  const uint32_t my_token = kFours ? lane / 8 : 0, my_column = kFours ? lane % 8 * 4 : lane;
+  constexpr bool kByColumn = by_column<F, T>;
+  const uint32_t my_token = kByColumn ? lane % T : kFours ? lane / 8 : 0, my_column = kByColumn ? lane / T * 4 : kFours ? lane % 8 * 4 : lane;
   float scales[T] = {}, norm_ahead = 0, up_ahead[kAhead];  // of the prologues
   uint32_t inputs[kAhead];  // where they start, from args.input
   float powers[kFours ? 4 : 1] = {};  // that this lane's activations are multiplied by
@@ -124,7 +125,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
 #pragma unroll
     for (int k = 0; k < (kFours ? 4 : 1); k++) powers[k] = F::input_scale(kFours && F::repeats_by_four() ? k : static_cast<int>(my_column) + k);
   }
-  const auto input_start = [&](int i) { return input_of(my_token + (kFours ? 4 : 1) * i) + my_column; };
+  const auto input_start = [&](int i) { return kByColumn ? input_of(my_token) + my_column + 128 / T * i : input_of(my_token + (kFours ? 4 : 1) * i) + my_column; };
 #pragma unroll
   for (int i = 0; i < kAhead; i++) inputs[i] = InputOf::kHeld ? input_start(i) : 0;
 
@@ -153,13 +154,17 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
       float stored[kFours ? 4 : 1];
 #pragma unroll
       for (int k = 0; k < (kFours ? 4 : 1); k++) stored[k] = F::kSumsParts ? x[k] * powers[k] : x[k];
-      if constexpr (kFours) {
+      if constexpr (kByColumn) {
+#pragma unroll
+        for (int k = 0; k < 4; k++) buffer[(my_column + 128 / T * i + k) * input_pitch<T> + my_token] = stored[k];
+      } else if constexpr (kFours) {
         *reinterpret_cast<float4*>(buffer + (my_token + 4 * i) * 32 + my_column) = make_float4(stored[0], stored[1], stored[2], stored[3]);
       } else {
         buffer[i * 32 + lane] = stored[0];
       }
-      if constexpr (F::kSumsParts) store_sums<F, T>(x, buffer + T * 32, my_token + (kFours ? 4 : 1) * i, my_column);
+      if constexpr (F::kSumsParts && !kByColumn) store_sums<F, T>(x, buffer + block_floats<F, T>(), my_token + (kFours ? 4 : 1) * i, my_column);
     }
+    if constexpr (F::kSumsParts && kByColumn) store_sums_by_column<F, T>(ahead, buffer + block_floats<F, T>());
   };
   const auto load_quants = [&](int load) {
 #pragma unroll
@@ -271,7 +276,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
         if constexpr (F::kSumsParts && !F::kMinimum) {
           if (column % kPartColumns == 0) {
             float taken[T];
-            read_sums<T>(buffer + (32 + part) * T, taken);
+            read_sums<T>(buffer + block_floats<F, T>() + part * T, taken);
 #pragma unroll
             for (int t = 0; t < T; t++) {
 #pragma unroll
@@ -281,7 +286,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
 #pragma unroll
             for (int g = part * kGroups; g < (part + 1) * kGroups; g++) {
               float group[T];
-              read_sums<T>(buffer + (32 + F::kParts + g) * T, group);
+              read_sums<T>(buffer + block_floats<F, T>() + (F::kParts + g) * T, group);
 #pragma unroll
               for (int t = 0; t < T; t++) {
 #pragma unroll
@@ -293,24 +298,38 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
           }
         }
         float(&sums)[R][T] = either<F::kSumsParts>(parts, acc);
+        // sum += w * x, of a column of the four and a row; a sum with a minimum starts with its first product.
+        const auto multiply = [&](float& sum, float weight, float x, int k) {
+          const bool first = F::kSumsParts && F::kMinimum && (column + k) % kPartColumns == 0;
+          sum = first ? __fmul_rn(weight, x) : fmaf(weight, x, sum);
+        };
+        if constexpr (kByColumn) {
 #pragma unroll
-        for (int turn = 0; turn < T; turn++) {
+          for (int k = 0; k < 4; k++) {
+            float x[T];
+            read_sums<T>(buffer + (column + k) * input_pitch<T>, x);
+#pragma unroll
+            for (int n = 0; n < R * T; n++) {
+              const int r = n / T, t = r % 2 == 0 ? n % T : T - 1 - n % T;  // back and forth
+              multiply(sums[r][t], w[r][k], x[t], k);
+            }
+          }
+        }
+#pragma unroll
+        for (int turn = 0; turn < (kByColumn ? 0 : T); turn++) {
           const int t = decode_token<T>(kOrder, i / 4, turn);
           const float4 four = *reinterpret_cast<const float4*>(buffer + t * 32 + load * F::kColumns + i);
           const float x[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
           for (int p = 0; p < 4 * R; p++) {
             const DecodeProduct at = decode_product<R>(kOrder, i / 4, t, p);
-            float& sum = sums[at.row][t];
-            // A sum with a minimum starts here.
-            const bool first = F::kSumsParts && F::kMinimum && (column + at.column) % kPartColumns == 0;
-            sum = first ? __fmul_rn(w[at.row][at.column], x[at.column]) : fmaf(w[at.row][at.column], x[at.column], sum);
+            multiply(sums[at.row][t], w[at.row][at.column], x[at.column], at.column);
           }
         }
         if constexpr (F::kSumsParts) {
           if ((column + 4) % kPartColumns == 0) {
             float inputs_sum[T];
-            if constexpr (F::kMinimum) read_sums<T>(buffer + (32 + part) * T, inputs_sum);
+            if constexpr (F::kMinimum) read_sums<T>(buffer + block_floats<F, T>() + part * T, inputs_sum);
 #pragma unroll
             for (int t = 0; t < T; t++) {
 #pragma unroll

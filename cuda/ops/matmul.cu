@@ -92,7 +92,7 @@ uint32_t tokens_of(uint32_t type, uint32_t other, uint64_t n_fours, uint32_t n_t
     if (type != other || time_by_8(type, n_fours, n_tokens, n_multiprocessors) >= time_by_32(n_fours, n_multiprocessors)) return tokens;
     tokens = 8;
   }
-  if (tokens == 16 && 2 * n_fours * ((n_tokens + 7) / 8) <= 3 * n_multiprocessors) tokens = 8;
+  if (tokens == 16 && (!has_four_register_banks() || n_fours * ((n_tokens + 7) / 8) <= 2 * n_multiprocessors)) tokens = 8;
   const uint32_t fewest = is_rare(type) ? 4 : 2;
   while (tokens > fewest && n_fours * ((2 * n_tokens + tokens - 1) / tokens) <= n_multiprocessors) tokens /= 2;
   return tokens;

@@ -16,7 +16,7 @@ inline uint32_t decode_tokens(uint32_t type, uint32_t n_tokens, bool aligned) {
   if (is_rare(type)) return n_tokens <= 4 ? 4 : 8;
   if (n_tokens <= 2 || !aligned) return 2;
   if (is_float(type)) return n_tokens <= 4 ? 4 : n_tokens <= 16 ? 8 : 32;
-  return n_tokens <= 4 ? 4 : n_tokens <= 8 ? 8 : 16;
+  return n_tokens <= 4 ? 4 : n_tokens <= 8 || !multiplies_sixteen(type) ? 8 : 16;
 }
 // Whether types may share a launch. With eight tokens or more, a kernel of two types would have the registers of the
 // costlier one, and half the thread blocks: that takes longer than a second launch.
@@ -47,12 +47,12 @@ void launch_experts(const MatmulExpertsArgs& args, uint32_t row_groups, cudaStre
 // Thread blocks a processor that the compiler is to leave registers for: as many as it can without spilling.
 template <uint32_t kType>
 constexpr int decode_residency(int tokens, int row_groups) {
-  constexpr bool many = Format<kType>::kWords > 5 && kType != M40_TYPE_Q8_0;  // registers a load
   constexpr bool costly = is_rare(kType) || kType == M40_TYPE_Q2_K || kType == M40_TYPE_Q3_K || kType == M40_TYPE_Q5_K || kType == M40_TYPE_IQ4_NL || kType == M40_TYPE_IQ4_XS;
+  constexpr bool two_parts = kType == M40_TYPE_Q6_K || kType == M40_TYPE_IQ2_XXS || kType == M40_TYPE_IQ2_XS || kType == M40_TYPE_IQ2_S || kType == M40_TYPE_IQ1_M;
   if (row_groups == 2) return tokens == 1 && kType != M40_TYPE_F32 ? 4 : kType == M40_TYPE_F32 ? 2 : 3;
   if (kType == M40_TYPE_F32) return tokens == 2 ? 2 : 1;
   if (tokens == 16) return 1;
-  if (tokens == 8) return many || costly || kType == M40_TYPE_Q5_1 ? 1 : 2;
+  if (tokens == 8) return two_parts ? 1 : 2;
   return tokens == 4 && costly ? 1 : 2;
 }
 
@@ -93,7 +93,7 @@ void launch_common(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launc
     default:
       if constexpr (is_float(kType)) {
         M40_LAUNCH((matmul_decode_tiled_kernel<kType>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
-      } else if constexpr (kType == kOther) {
+      } else if constexpr (kType == kOther && multiplies_sixteen(kType)) {
         launch_decode_as<kType, kOther, 16, 4>(args, launch, stream);
       }
   }
@@ -115,9 +115,13 @@ void launch_decode(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launc
 // Slots that a thread block multiplies at a time: as many as leave registers for two blocks, as one slot alone wants
 // them.
 template <uint32_t kType>
-constexpr int expert_most_tokens() {
-  if (kType == M40_TYPE_MXFP4 || (decode_residency<kType>(8, 4) > 1 && kType != M40_TYPE_Q4_0)) return 8;
-  return kType == M40_TYPE_IQ3_XXS ? 2 : 4;
+constexpr int expert_most_tokens(ExpertRows rows) {
+  switch (kType) {
+    case M40_TYPE_Q4_1: case M40_TYPE_Q4_K: case M40_TYPE_Q8_0: case M40_TYPE_F16: case M40_TYPE_BF16: return 8;
+    case M40_TYPE_Q4_0: case M40_TYPE_MXFP4: return rows == ExpertRows::kRests ? 4 : 8;
+    case M40_TYPE_IQ3_XXS: return 2;
+    default: return 4;
+  }
 }
 
 template <uint32_t kType>
@@ -130,7 +134,7 @@ template <uint32_t kType>
 void launch_experts(const MatmulExpertsArgs& args, uint32_t row_groups, cudaStream_t stream) {
   static_assert(Format<kType>::kSumsParts != is_float(kType), "planning knows");
   const dim3 grid(args.row_blocks * (args.groups.tiles == nullptr ? args.groups.n_slots : args.groups.n_tiles));
-  constexpr int kMost = expert_most_tokens<kType>();
+  constexpr int kMost = expert_most_tokens<kType>(ExpertRows::kTiles), kMostRests = expert_most_tokens<kType>(ExpertRows::kRests);
   if (row_groups == 2) {
     M40_LAUNCH((matmul_experts_kernel<kType, 2, 1, ExpertRows::kAlone, expert_residency<kType>(2)>), grid, dim3(expert_threads), 0, stream, args);
     return;
@@ -138,7 +142,7 @@ void launch_experts(const MatmulExpertsArgs& args, uint32_t row_groups, cudaStre
   if constexpr (!is_float(kType) && multiplies_rests(kType)) {
     // Of floats, both kernels are the same.
     if (args.parts == 1) {
-      M40_LAUNCH((matmul_experts_kernel<kType, 4, kMost, ExpertRows::kRests, expert_residency<kType>(4)>), grid, dim3(expert_threads), 0, stream, args);
+      M40_LAUNCH((matmul_experts_kernel<kType, 4, kMostRests, ExpertRows::kRests, expert_residency<kType>(4)>), grid, dim3(expert_threads), 0, stream, args);
       return;
     }
   }

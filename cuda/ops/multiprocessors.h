@@ -21,6 +21,15 @@ inline uint32_t multiprocessors() {
   return 1;
 }
 
+// Whether the current device is of a generation whose register file has four banks, Maxwell or Pascal. From Volta on it
+// has two, and a warp with twice the sums takes longer.
+inline bool has_four_register_banks() {
+  int device = 0, major = 0;
+  const bool known = cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess;
+  if (!known) cudaGetLastError();
+  return known && major < 7;
+}
+
 // The thread blocks of a launch that leaves room to concurrent launches: they go through all n blocks in turns
 // (walk_blocks). residency: blocks that fit on a multiprocessor. share: the thousandths of these places that the launch
 // may take.

@@ -20,6 +20,11 @@ constexpr bool is_rare(uint32_t type) {
 
 constexpr bool is_float(uint32_t type) { return type == M40_TYPE_F32 || type == M40_TYPE_F16 || type == M40_TYPE_BF16; }
 
+// Types with a kernel of 16 tokens, which others have no registers for.
+constexpr bool multiplies_sixteen(uint32_t type) {
+  return !is_rare(type) && !is_float(type) && type != M40_TYPE_Q3_K && type != M40_TYPE_IQ4_NL && type != M40_TYPE_IQ4_XS;
+}
+
 // Types with a kernel of decoded rows for what whole tiles leave of a prompt's rows.
 constexpr bool multiplies_rests(uint32_t type) {
   switch (type) {
