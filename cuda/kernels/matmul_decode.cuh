@@ -98,7 +98,8 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   // One token, and the types with the most instructions a weight: loads are issued ahead of the barrier. The compiler
   // alone puts them so late that the warp waits for them.
   constexpr bool kEarly = T == 1 && F::kHasSuper && F::kLoads == 1;
-  constexpr bool kSuperAhead = F::kHasSuper && T <= 2;  // the next super block is loaded half of one ahead
+  // The next super block is loaded half of one ahead; with two tokens, IQ4_XS has no registers for it.
+  constexpr bool kSuperAhead = F::kHasSuper && (T == 1 || (T == 2 && kType != M40_TYPE_IQ4_XS));
   constexpr bool kKeepsWords = F::kSuperWords != 0 && keeps_super_words<T>, kLoadsWords = F::kSuperWords != 0 && !keeps_super_words<T>;
   const uint32_t lane = threadIdx.x % 32;
   const Bases bases = make_bases<F::kBits, F::kBasesTimes>(table);

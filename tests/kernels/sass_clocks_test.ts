@@ -299,7 +299,7 @@ Deno.test("a prefill product without an outer loop is broken, not unjudged", () 
 });
 
 Deno.test("an inner loop's clocks count as often as it runs, in the line on them too", () => {
-  const name = "_ZN3m404cuda26matmul_decode_tiled_kernelILj12ELj12EEEvNS0_16MatmulDecodeArgsE";
+  const name = "_ZN3m404cuda26matmul_decode_tiled_kernelILj1EEEvNS0_16MatmulDecodeArgsE";
   const kernel = kernelOf([
     ["NOP"],
     ["IADD R4, R4, R5"], // 0x10, the outer loop

@@ -214,7 +214,7 @@ Deno.test("a product of prompts is held to a share of multiply-adds, by the toke
 });
 
 Deno.test("a product of decoded tokens through shared memory is held to a share of multiply-adds", () => {
-  const name = "_ZN3m404cuda26matmul_decode_tiled_kernelILj12ELj14EEEvNS0_16MatmulDecodeArgsE";
+  const name = "_ZN3m404cuda26matmul_decode_tiled_kernelILj1EEEvNS0_16MatmulDecodeArgsE";
   const broken = (multiplies: number) =>
     examine(kernelOf(promptLoop(multiplies, [3, 5]), name)).broken;
   assertEquals(broken(100), []);

@@ -57,8 +57,8 @@ export function isPrefill(kernel: Kernel): boolean {
 }
 
 /**
- * Products of 17 to 32 decoded tokens through shared memory: template arguments are the tensor types of a launch's
- * weights.
+ * Products of 17 to 32 decoded tokens with floating-point weights, through shared memory: the template argument is the
+ * tensor type.
  */
 export function isTiledDecode(kernel: Kernel): boolean {
   return kernel.base === "matmul_decode_tiled_kernel";

@@ -47,11 +47,9 @@ struct ResidentInputs {
   __device__ __forceinline__ V load(const V* at) const {
     return __ldcg(at);
   }
-  // This kernel has other products as well, and would spill with the orders of the table.
   template <uint32_t kType, int T_, bool kOneType>
   __host__ __device__ static constexpr DecodeOrder order() {
-    constexpr DecodeOrder launched = decode_order<kType, T_, kOneType>();
-    return launched.table != no_table ? DecodeOrder{launched.refill, true, 1, 3} : launched;
+    return decode_order<kType, T_, kOneType>();
   }
 };
 
