@@ -121,10 +121,16 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   const uint32_t my_token = kByColumn ? lane % T : kFours ? lane / 8 : 0, my_column = kByColumn ? lane / T * 4 : kFours ? lane % 8 * 4 : lane;
   float scales[T] = {}, norm_ahead = 0, up_ahead[kAhead];  // of the prologues
   uint32_t inputs[kAhead];  // where they start, from args.input
-  float powers[kFours ? 4 : 1] = {};  // that this lane's activations are multiplied by
+  // What this lane's activations are multiplied by. Where columns of a bit are not four apart, a token's fours differ.
+  constexpr bool kAlike = F::kSumsParts && F::repeats_by_four();
+  constexpr int kPowers = kByColumn && !kAlike ? kAhead : 1;
+  float powers[kPowers][kFours ? 4 : 1] = {};
   if constexpr (F::kSumsParts) {
 #pragma unroll
-    for (int k = 0; k < (kFours ? 4 : 1); k++) powers[k] = F::input_scale(kFours && F::repeats_by_four() ? k : static_cast<int>(my_column) + k);
+    for (int i = 0; i < kPowers; i++) {
+#pragma unroll
+      for (int k = 0; k < (kFours ? 4 : 1); k++) powers[i][k] = F::input_scale(kFours && kAlike ? k : static_cast<int>(my_column) + 128 / T * i + k);
+    }
   }
   const auto input_start = [&](int i) { return kByColumn ? input_of(my_token) + my_column + 128 / T * i : input_of(my_token + (kFours ? 4 : 1) * i) + my_column; };
 #pragma unroll
@@ -154,7 +160,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
       if (kPrologue == activation_prologue) x[0] = prologue_activated(args.activation, x[0]) * up_ahead[i];
       float stored[kFours ? 4 : 1];
 #pragma unroll
-      for (int k = 0; k < (kFours ? 4 : 1); k++) stored[k] = F::kSumsParts ? x[k] * powers[k] : x[k];
+      for (int k = 0; k < (kFours ? 4 : 1); k++) stored[k] = F::kSumsParts ? x[k] * powers[kPowers == 1 ? 0 : i][k] : x[k];
       if constexpr (kByColumn) {
 #pragma unroll
         for (int k = 0; k < 4; k++) buffer[(my_column + 128 / T * i + k) * input_pitch<T> + my_token] = stored[k];

@@ -55,6 +55,7 @@ struct Planes {
   static constexpr int kTableBytes = 0;
   static constexpr bool kSumsParts = false, kMinimum = false, kSkips = false;
   static constexpr int kParts = 1, kDeltas = 0, kBasesTimes = 0;
+  __host__ __device__ static constexpr bool repeats_by_four() { return true; }
   __device__ static __forceinline__ Quants expand(const Quants& q, const Scale&, const Bases&) { return q; }
   __device__ static __forceinline__ const void* table() { return nullptr; }
   template <class Super>
