@@ -94,13 +94,14 @@ __host__ __device__ constexpr DecodeOrder decode_order_12(uint32_t type, int lat
   }
 }
 
-// Eight tokens go column by column (by_column in part_sums.cuh), and take of an order the refill alone.
+// Eight tokens go column by column (by_column in part_sums.cuh).
 template <uint32_t kType, int T, bool kOneType>
 __host__ __device__ constexpr DecodeOrder decode_order() {
   constexpr int kColumns = Format<kType>::kColumns;
   if (cuda_version >= 12 && T == 2 && kType == M40_TYPE_IQ3_S && !kOneType) return {8};  // spills with all at the first column
   if (T < 4 || kColumns <= 8) return {0};
   if (T == 16) return back_and_forth(kColumns - 8);
+  if (T == 8 && Format<kType>::kSumsParts && Format<kType>::kDeltas == 0) return {kColumns - 8, false, 0, 0, 0, 0, false, true};
   if (T == 8) return {kColumns - 8};
   return cuda_version >= 12 ? decode_order_12<kOneType>(kType, kColumns - 8) : decode_order_11<kOneType>(kType, kColumns - 8);
 }
@@ -112,12 +113,50 @@ __host__ __device__ constexpr DecodeOrder rests_order() {
   // Straight ones spill.
   if (T >= 4 && kType == M40_TYPE_Q4_K) return back_and_forth(kColumns - 8);
   if (T >= 4 && kType == M40_TYPE_IQ3_S) return {kColumns - 8, true, 2, 1, 2, 2, true, true};
+  if (T == 8 && kColumns > 8) return {kColumns - 8};
   return decode_order<kType, T, false>();
 }
 
 struct DecodeProduct {
   int row, column;
 };
+struct DecodeColumnProduct {
+  int row, token;
+};
+
+// Product number i of a column of a load, R rows and T tokens, where these go column by column: row by row, each with all
+// tokens, or, of an order with rows_inside, token by token. Then rows_later_by_token is by how many tokens each row starts
+// later, or by how many rows each token; tokens_back says whether every second row goes through its tokens from the last
+// to the first, rows_back whether every second token or column does so with the rows.
+template <int R, int T>
+__host__ __device__ constexpr DecodeColumnProduct decode_column_product(const DecodeOrder& order, int column, int i) {
+  int row = order.rows_inside ? i % R : i / T, token = order.rows_inside ? i / R : i % T;
+  const int outer = order.rows_inside ? token : row;
+  if (order.rows_inside) {
+    if (order.tokens_back && column % 2 == 1) token = T - 1 - token;
+    if (order.rows_back && outer % 2 == 1) row = R - 1 - row;
+    row += order.rows_later_by_token * outer;
+  } else {
+    if (order.tokens_back && outer % 2 == 1) token = T - 1 - token;
+    if (order.rows_back && column % 2 == 1) row = R - 1 - row;
+    token = (token + order.rows_later_by_token * outer) % T;
+  }
+  return {(row + order.first_row + order.rows_later * (column % 4) + order.rows_later_by_four * (column / 4)) % R, token};
+}
+
+// Whether every column has each product once.
+template <int R, int T>
+__host__ __device__ constexpr bool takes_each_product(const DecodeOrder& order, int n_columns) {
+  for (int column = 0; column < n_columns; column++) {
+    bool taken[R][T] = {};
+    for (int i = 0; i < R * T; i++) {
+      const DecodeColumnProduct at = decode_column_product<R, T>(order, column, i);
+      if (taken[at.row][at.token]) return false;
+      taken[at.row][at.token] = true;
+    }
+  }
+  return true;
+}
 
 // The token that comes next in four columns of a load, after `turn` others.
 __device__ constexpr int decode_token(const DecodeOrder& order, int four, int turn, int n_tokens) {

@@ -94,7 +94,8 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   using F = WalkedFormat<kType, kInPlace>;
   constexpr int kInput = input_floats<F, T>();
   constexpr DecodeOrder kOrder = kInPlace ? InputOf::template order<kType, T, kOneType>() : rests_order<kType, T>();
-  static_assert(takes_columns_in_order<R>(kOrder, F::kColumns / 4, T), "the bits of a sum hang on the order of its columns");
+  static_assert(by_column<F, T> ? takes_each_product<R, T>(kOrder, F::kColumns) : takes_columns_in_order<R>(kOrder, F::kColumns / 4, T),
+                "the bits of a sum hang on the order of its columns");
   // One token, and the types with the most instructions a weight: loads are issued ahead of the barrier. The compiler
   // alone puts them so late that the warp waits for them.
   constexpr bool kEarly = T == 1 && F::kHasSuper && F::kLoads == 1;
@@ -317,8 +318,8 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
             read_sums<T>(buffer + (column + k) * input_pitch<T>, x);
 #pragma unroll
             for (int n = 0; n < R * T; n++) {
-              const int r = n / T, t = r % 2 == 0 ? n % T : T - 1 - n % T;  // back and forth
-              multiply(sums[r][t], w[r][k], x[t], k);
+              const DecodeColumnProduct at = decode_column_product<R, T>(kOrder, i + k, n);
+              multiply(sums[at.row][at.token], w[at.row][k], x[at.token], k);
             }
           }
         }

@@ -106,7 +106,7 @@ using namespace m40::cuda;
 int main() {
   constexpr int kColumns = Format<${type}>::kColumns;
   constexpr DecodeOrder kOrder = decode_order<${type}, ${tokens}, true>();
-  std::printf("[%d, %d, [%d, %d, %d, %d, %d, %d, %d, %d]", kColumns, decode_residency<${type}>(${tokens}, ${rows}), kOrder.refill,
+  std::printf("[%d, %d, %d, [%d, %d, %d, %d, %d, %d, %d, %d]", kColumns, decode_residency<${type}>(${tokens}, ${rows}), by_column<Format<${type}>, ${tokens}>, kOrder.refill,
               kOrder.rows_inside, kOrder.first_row, kOrder.rows_later, kOrder.rows_later_by_token, kOrder.rows_later_by_four,
               kOrder.rows_back, kOrder.tokens_back);
   for (int four = 0; kOrder.table != no_table && four < kColumns / 4; four++) {
@@ -149,7 +149,7 @@ export async function kernelFacts(
   if (!compiled.success) {
     throw new BuildError(`${hostCompiler} failed:\n${text(compiled.stderr).trim()}`);
   }
-  const [columns, residency, order, ...fours] = JSON.parse(
+  const [columns, residency, byColumn, order, ...fours] = JSON.parse(
     text((await new Deno.Command(program, options).output()).stdout),
   );
   const [refill, inside, firstRow, rowsLater, rowsLaterByToken, rowsLaterByFour, back, tokensBack] =
@@ -162,6 +162,7 @@ export async function kernelFacts(
     columns,
     tokens: kernel.tokens,
     rows: kernel.rows,
+    byColumn: byColumn === 1,
     residency: kernel.residency ?? residency,
     own: {
       ...{ refill, rowsInside: inside === 1, firstRow, rowsLater, rowsLaterByToken },

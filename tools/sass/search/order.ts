@@ -36,6 +36,8 @@ export interface OrderShape {
   readonly tokens: number;
   /** Rows of a lane: 4, or 2, which have no tables. */
   readonly rows: number;
+  /** Whether products go column by column, each with all rows and tokens (`decode_column_product`): without tables. */
+  readonly byColumn?: boolean;
 }
 
 const DIGITS = 8;
@@ -52,6 +54,7 @@ const STRAIGHT: Omit<DecodeOrder, "refill"> = {
 /** The parameters, each with how many values it has. A refill is counted in fours of columns. */
 const PARAMETERS = [
   "refill",
+  "rowsInside",
   "firstRow",
   "rowsLater",
   "rowsLaterByToken",
@@ -78,17 +81,26 @@ export function refilled(order: DecodeOrder, shape: OrderShape): DecodeOrder[] {
   return range(foursOf(shape)).map((four) => ({ ...order, refill: COLUMNS * four }));
 }
 
-/** Any order column by column that has no table. */
+/** Whether a table can say its orders. */
+export function hasTables({ rows, byColumn }: OrderShape): boolean {
+  return rows === COLUMNS && !byColumn;
+}
+
+/** Any order that has no table, but for the straight ones. */
 export function randomOrder(shape: OrderShape, random: Random): DecodeOrder {
   const bit = () => random(2) === 1;
   return {
     // Late refills leave more registers: half of all orders have the last or the last but one.
     refill: COLUMNS *
       (bit() ? Math.max(0, foursOf(shape) - 1 - random(2)) : random(foursOf(shape))),
-    rowsInside: true,
+    rowsInside: !shape.byColumn || bit(),
     firstRow: random(shape.rows),
     rowsLater: random(shape.rows),
-    rowsLaterByToken: shape.tokens > 1 ? random(shape.rows) : 0,
+    rowsLaterByToken: shape.byColumn
+      ? random(shape.tokens)
+      : shape.tokens > 1
+      ? random(shape.rows)
+      : 0,
     rowsLaterByFour: random(shape.rows),
     rowsBack: bit(),
     tokensBack: shape.tokens > 1 && bit(),
@@ -97,7 +109,9 @@ export function randomOrder(shape: OrderShape, random: Random): DecodeOrder {
 
 /** An order without a table, one or two of its parameters changed. */
 export function neighbour(order: DecodeOrder, shape: OrderShape, random: Random): DecodeOrder {
-  let changed = order.rowsInside ? order : { ...randomOrder(shape, random), refill: order.refill };
+  let changed = order.rowsInside || shape.byColumn
+    ? order
+    : { ...randomOrder(shape, random), refill: order.refill };
   for (let i = random(2); i >= 0; i--) {
     const parameter = PARAMETERS[random(PARAMETERS.length)];
     changed = { ...changed, [parameter]: randomOrder(shape, random)[parameter] };

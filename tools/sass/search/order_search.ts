@@ -7,6 +7,7 @@ import { type Random, randomOf } from "../../fuzz/mutate.ts";
 import {
   changedTable,
   type DecodeOrder,
+  hasTables,
   neighbour,
   type OrderShape,
   orderText,
@@ -63,7 +64,7 @@ export class OrderSearch {
   /** The best order so far of those that do not spill, and the best of them without a table. */
   best?: Rated;
   bestPlain?: Rated;
-  /** The best one that goes column by column, and the best of those without a table. */
+  /** The best one that others are made from, and the best of those without a table. */
   private parent?: Rated;
   private plain?: Rated;
 
@@ -107,7 +108,7 @@ export class OrderSearch {
       if (isBetter(this.best)) this.best = rated;
       if (!order.table && isBetter(this.bestPlain)) this.bestPlain = rated;
     }
-    if (!order.rowsInside) return;
+    if (!order.rowsInside && !this.shape.byColumn) return;
     const isKept = (than: Rated | undefined) => !than || compareCosts(cost, than.cost) <= 0;
     if (isKept(this.parent)) this.parent = rated;
     if (!order.table && isKept(this.plain)) this.plain = rated;
@@ -115,7 +116,7 @@ export class OrderSearch {
 
   private make(): DecodeOrder {
     const { shape, random } = this;
-    if (this.made >= WITHOUT_TABLE * this.candidates && shape.rows === 4 && this.parent) {
+    if (this.made >= WITHOUT_TABLE * this.candidates && hasTables(shape) && this.parent) {
       return changedTable(this.parent.order, shape, random);
     }
     return this.plain && this.made >= ANY && random(2) === 0
