@@ -97,6 +97,30 @@ Deno.test("a search makes only orders in which every sum takes its columns from 
   }
 });
 
+Deno.test("orders of eight tokens, which go column by column, have each product of a column once", async () => {
+  const shape: OrderShape = { columns: 32, tokens: 8, rows: 4, byColumn: true };
+  const random = randomOf(11);
+  const made = Array.from({ length: 200 }, () => {
+    const order = randomOrder(shape, random);
+    return [order, neighbour(order, shape, random)];
+  }).flat();
+  assert(made.some(({ rowsInside }) => rowsInside) && made.some(({ rowsInside }) => !rowsInside));
+  const { texts } = inCpp([...straightOrders(shape), ...made]);
+  const body = `const DecodeOrder orders[] = {${texts.join(", ")}};
+  for (const DecodeOrder& order : orders) {
+    std::putchar(takes_each_product<4, 8>(order, 32) ? '1' : '0');
+  }
+  const DecodeOrder back{24, false, 0, 0, 0, 0, false, true};
+  for (int i = 6; i < 10; i++) {
+    const DecodeColumnProduct at = decode_column_product<4, 8>(back, 0, i);
+    std::printf(" %d %d", at.row, at.token);
+  }`;
+  const all = "1".repeat(texts.length);
+  assertEquals(await runCpp(["{}"], body), `${all} 0 6 0 7 1 7 1 6`, "back and forth");
+  const { tried } = await searched(4, 2, 100, shape);
+  assert(!tried.some((order) => order.includes("searched_table")), "no tables");
+});
+
 Deno.test("an order whose table takes a token twice is refused by the kernel's source", async () => {
   const { table } = asTable(straight(0), SHAPES[0]);
   const twice = { ...table!, tokens: [[0, 0, 2, 3, 4, 5, 6, 7], ...table!.tokens.slice(1)] };
