@@ -94,14 +94,37 @@ __host__ __device__ constexpr DecodeOrder decode_order_12(uint32_t type, int lat
   }
 }
 
-// Eight tokens go column by column (by_column in part_sums.cuh).
+// Of sixteen tokens. Back and forth, other types' loops are too long for the compiler to unroll: all sums would be in local
+// memory, and a turn take thrice the clocks.
+__host__ __device__ constexpr DecodeOrder decode_order_of_16(uint32_t type, int late) {
+  switch (type) {
+    case M40_TYPE_Q5_0:
+    case M40_TYPE_Q6_K:
+    case M40_TYPE_Q8_0: return back_and_forth(late);
+    default: return {0, true, 2, 2, 0, 2, false, true};
+  }
+}
+
+// Of eight tokens, which go column by column (by_column in part_sums.cuh).
+template <bool kOneType>
+__host__ __device__ constexpr DecodeOrder decode_order_by_column(uint32_t type, int late) {
+  if (kOneType && cuda_version < 12) {
+    switch (type) {
+      case M40_TYPE_Q4_K: return {28, true, 2, 0, 3};
+      case M40_TYPE_Q8_0: return {8, false, 1, 0, 6};
+      default: break;
+    }
+  }
+  return {late, false, 0, 0, 0, 0, false, true};
+}
+
 template <uint32_t kType, int T, bool kOneType>
 __host__ __device__ constexpr DecodeOrder decode_order() {
   constexpr int kColumns = Format<kType>::kColumns;
   if (cuda_version >= 12 && T == 2 && kType == M40_TYPE_IQ3_S && !kOneType) return {8};  // spills with all at the first column
   if (T < 4 || kColumns <= 8) return {0};
-  if (T == 16) return back_and_forth(kColumns - 8);
-  if (T == 8 && Format<kType>::kSumsParts && Format<kType>::kDeltas == 0) return {kColumns - 8, false, 0, 0, 0, 0, false, true};
+  if (T == 16) return decode_order_of_16(kType, kColumns - 8);
+  if (T == 8 && Format<kType>::kSumsParts && Format<kType>::kDeltas == 0) return decode_order_by_column<kOneType>(kType, kColumns - 8);
   if (T == 8) return {kColumns - 8};
   return cuda_version >= 12 ? decode_order_12<kOneType>(kType, kColumns - 8) : decode_order_11<kOneType>(kType, kColumns - 8);
 }
