@@ -69,7 +69,7 @@ template <bool kOneType>
 __host__ __device__ constexpr DecodeOrder decode_order_11(uint32_t type, int late) {
   if (!kOneType) return {late};
   switch (type) {
-    case M40_TYPE_Q4_K: return {16, true, 1, 1};
+    case M40_TYPE_Q4_K: return {28, true, 1, 3, 2, 1, true, true};
     case M40_TYPE_Q4_0: return {12};
     case M40_TYPE_Q4_1: return back_and_forth(late);
     default: return {late};
@@ -111,6 +111,7 @@ __host__ __device__ constexpr DecodeOrder decode_order_by_column(uint32_t type, 
   if (kOneType && cuda_version < 12) {
     switch (type) {
       case M40_TYPE_Q4_K: return {28, true, 2, 0, 3};
+      case M40_TYPE_Q6_K: return {28, true, 1, 2, 7, 1};
       case M40_TYPE_Q8_0: return {8, false, 1, 0, 6};
       default: break;
     }
