@@ -111,6 +111,9 @@ __host__ __device__ constexpr DecodeOrder decode_order_by_column(uint32_t type, 
   if (kOneType && cuda_version < 12) {
     switch (type) {
       case M40_TYPE_Q4_K: return {28, true, 2, 0, 3};
+      case M40_TYPE_Q5_0:
+      case M40_TYPE_Q2_K:
+      case M40_TYPE_Q5_K: return {24, false, 0, 3, 0, 0, true, true};
       case M40_TYPE_Q6_K: return {28, true, 1, 2, 7, 1};
       case M40_TYPE_Q8_0: return {8, false, 1, 0, 6};
       default: break;
