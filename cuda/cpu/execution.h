@@ -37,6 +37,8 @@ struct Execution {
   float* scratch(uint32_t thread) const {
     return reinterpret_cast<float*>(memory(program.plan.scratch + thread * program.plan.scratch_bytes));
   }
+  // Where the operation's input has its integers in packed arithmetic.
+  uint8_t* packed_row(uint64_t index, uint64_t row_bytes) const { return memory(program.plan.packed_rows) + index * row_bytes; }
   uint8_t* memory(uint64_t offset) const { return program.memory + offset; }
 
   // body(row, first_column, end_column), for operations that compute each value by itself.
@@ -73,6 +75,11 @@ uint64_t route_scratch_bytes(const m40_op_route& op);
 uint64_t expert_matmul_scratch_bytes(const m40_op_expert_matmul& op);
 uint64_t sample_scratch_bytes(const m40_op_sample& op);
 uint64_t delta_rule_scratch_bytes(const m40_op_delta_rule& op);
+
+// Makes integers of all rows of a buffer, for weights with that packed_room().
+void pack_rows(const Execution& execution, uint32_t buffer, uint64_t columns, float room);
+// (sum * factor + bias) * scale + residual, each step rounded once, in packed arithmetic; factor may be nullptr.
+float finished_sum(float sum, const float* factor, float bias, float scale, float residual);
 
 // cap(x) of m40.h.
 float soft_capped(float value, float softcap);

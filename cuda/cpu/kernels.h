@@ -8,7 +8,45 @@
 
 #include <string>
 
+#include "../include/m40.h"
+
 namespace m40::reference {
+
+// ---- packed arithmetic (M40_ARITHMETIC_PACKED) --------------------------------------------------------
+
+constexpr size_t kPackedRun = 16;  // columns that are rounded together
+
+// What there is of a run, beside its integers: what they are in units of, the sum of them, and unit * sum.
+struct PackedRun {
+  float unit, part;
+  int32_t sum;
+};
+
+// A row's 16-bit integers, then its runs; a multiple of 64. Whole runs alone are packed.
+constexpr size_t packed_row_bytes(size_t columns) {
+  return (columns * sizeof(int16_t) + columns / kPackedRun * sizeof(PackedRun) + 63) / 64 * 64;
+}
+
+// What the absolute values of a run's integers sum up to, about, for weights of a type; 0: packed arithmetic leaves it
+// as it is. Twice eight times that many fit what two tokens share on a GPU, one float's 24 bits.
+constexpr float packed_room(uint32_t type) {
+  switch (type) {
+    case M40_TYPE_Q4_0:
+    case M40_TYPE_Q4_1:
+    case M40_TYPE_Q2_K:
+    case M40_TYPE_Q3_K:
+    case M40_TYPE_Q4_K:
+    case M40_TYPE_TQ1_0:
+    case M40_TYPE_TQ2_0: return 352.875f;
+    case M40_TYPE_MXFP4: return 232.875f;
+    default: return 0;
+  }
+}
+
+// The columns of a row are cut into splits * parts chains, whose sums are added a split at a time.
+struct PackedChains {
+  uint32_t splits, parts;
+};
 
 // The functions of one instruction set. None of them allocates, throws or keeps state.
 //
@@ -27,6 +65,12 @@ struct Kernels {
   // To give a thread a part of the rows, move weight and output to its first row.
   void (*matmul)(uint32_t type, const uint8_t* weight, size_t row_bytes, size_t columns, size_t n_rows, const float* input,
                  size_t input_stride, size_t n_tokens, float* output, size_t output_stride, float* scratch);
+
+  // The integers of `columns` values, whole runs, into their places.
+  void (*pack)(const float* input, size_t columns, float room, int16_t* integers, PackedRun* runs);
+  // As matmul, of a type with a packed_room(), with rows of packed_row_bytes(columns) as its input.
+  void (*packed_matmul)(uint32_t type, const uint8_t* weight, size_t row_bytes, size_t columns, size_t n_rows, const uint8_t* input,
+                        size_t n_tokens, PackedChains chains, float* output, size_t output_stride, float* scratch);
 
   float (*dot)(const float* a, const float* b, size_t n);
   float (*dot_f16)(const float* a, const uint16_t* b, size_t n);

@@ -8,6 +8,7 @@
 #include "fp4_formats.h"
 #include "iq_formats.h"
 #include "kernels.h"
+#include "packed_products.h"
 #include "state_kernels.h"
 #include "ternary_formats.h"
 
@@ -327,7 +328,7 @@ static_assert(kTileFloats + kSumFloats + kTailFloats <= kScratchFloats, "kernels
 
 extern const Kernels M40_KERNELS;
 const Kernels M40_KERNELS = {
-    M40_KERNELS_NAME, dequantize, matmul, dot, dot_f16, add_scaled, add_scaled_f16, to_f16, delta_step, scan_step,
+    M40_KERNELS_NAME, dequantize, matmul, pack, packed_matmul, dot, dot_f16, add_scaled, add_scaled_f16, to_f16, delta_step, scan_step,
 };
 
 }  // namespace m40::reference

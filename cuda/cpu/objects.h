@@ -49,6 +49,7 @@ struct ProgramPlan {
   std::vector<uint64_t> angles;   // an operation's rope angles; 0 for other operations
   uint64_t samples;               // m40_sample [limits.n_outputs]
   uint64_t statuses;              // of outputs, uint32 [limits.n_outputs]
+  uint64_t packed_rows;           // of the input of a product in packed arithmetic
   uint64_t scratch;               // of the first thread; the others' follow
   uint64_t scratch_bytes;         // a thread
   uint64_t n_bytes;               // of all, a multiple of the alignment

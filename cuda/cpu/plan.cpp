@@ -24,6 +24,16 @@ uint64_t thread_scratch_bytes(const ProgramDescription& program, const m40_op& o
   }
 }
 
+// Of the integers of an operation's input.
+uint64_t packed_rows_bytes(const ProgramDescription& program, const m40_op& op) {
+  const auto bytes = [&](uint32_t input, uint32_t columns) {
+    return buffer_rows(program.buffers[input], program.limits->n_tokens, program.limits->n_outputs) * packed_row_bytes(columns);
+  };
+  if (op.kind == M40_OP_MATMUL && op.matmul.arithmetic == M40_ARITHMETIC_PACKED) return bytes(op.matmul.input, op.matmul.columns);
+  if (op.kind == M40_OP_EXPERT_MATMUL && op.expert_matmul.arithmetic == M40_ARITHMETIC_PACKED) return bytes(op.expert_matmul.input, op.expert_matmul.columns);
+  return 0;
+}
+
 }  // namespace
 
 ProgramPlan plan_program(const ProgramDescription& program, uint32_t n_threads) {
@@ -38,12 +48,15 @@ ProgramPlan plan_program(const ProgramDescription& program, uint32_t n_threads) 
     return offset;
   };
   for (uint32_t i = 0; i < program.n_buffers; i++) plan.buffers.push_back(place(checked_buffer_bytes(program.buffers[i], limits)));
+  uint64_t packed_bytes = 0;
   for (uint32_t i = 0; i < program.n_ops; i++) {
     const m40_op& op = program.ops[i];
     const bool rotates = op.kind == M40_OP_ROPE_STORE && op.rope_store.rope != M40_ROPE_NONE;
     plan.angles.push_back(rotates ? place(op.rope_store.rope_dim / 2 * sizeof(double)) : 0);
     plan.scratch_bytes = std::max(plan.scratch_bytes, align_up(thread_scratch_bytes(program, op)));
+    packed_bytes = std::max(packed_bytes, packed_rows_bytes(program, op));
   }
+  plan.packed_rows = place(packed_bytes);
   plan.samples = place(uint64_t{limits.n_outputs} * sizeof(m40_sample));
   plan.statuses = place(uint64_t{limits.n_outputs} * sizeof(uint32_t));
   if (plan.scratch_bytes > most / n_threads) fail(M40_INVALID_ARGUMENT, "the program's scratch would take more than 2^52 bytes");

@@ -30,10 +30,16 @@ uint64_t packed_row_bytes(const m40_op& op) {
   return bytes;
 }
 
+void check_arithmetic(m40_arithmetic arithmetic) {
+  if (arithmetic == M40_ARITHMETIC_EXACT) return;
+  fail(M40_UNSUPPORTED, "a product in packed arithmetic: this library has kernels of exact arithmetic alone. Wanted --arithmetic exact");
+}
+
 uint64_t op_scratch_bytes(const ProgramDescription& program, const m40_op& op) {
   const m40_limits& limits = *program.limits;
   switch (op.kind) {
     case M40_OP_MATMUL: {
+      check_arithmetic(op.matmul.arithmetic);
       const uint64_t rows = buffer_rows(program.buffers[op.matmul.input], limits.n_tokens, limits.n_outputs);
       if (rows > UINT32_MAX) fail(M40_INVALID_ARGUMENT, "a product of %llu rows", static_cast<unsigned long long>(rows));
       // Which types its weights have is not known when memory is planned.
@@ -47,6 +53,7 @@ uint64_t op_scratch_bytes(const ProgramDescription& program, const m40_op& op) {
     case M40_OP_HEAD_MATMUL:
       if (heads_are_rows(op.head_matmul, program.buffers)) return 0;
       return matmul_scratch_bytes(nullptr, &op.head_matmul.rows, 1, op.head_matmul.columns, limits.n_tokens);
+    case M40_OP_EXPERT_MATMUL: check_arithmetic(op.expert_matmul.arithmetic); return 0;
     case M40_OP_ROPE_STORE: check_rope_store(op.rope_store); return 0;
     case M40_OP_ATTENTION: return attention_scratch_bytes(op.attention, limits, *program.cache);
     case M40_OP_DELTA_RULE:

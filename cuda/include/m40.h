@@ -48,7 +48,7 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 18u
+#define M40_ABI_VERSION 19u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
@@ -488,6 +488,14 @@ enum { M40_SCORE_SOFTMAX = 0, M40_SCORE_SIGMOID = 1, M40_SCORE_SOFTMAX_CHOSEN = 
 typedef uint32_t m40_k_heads;
 enum { M40_K_HEADS_GROUPED = 0, M40_K_HEADS_CYCLED = 1 };
 
+// How a product multiplies weights that are quantised. Exact: each becomes a float, and so does each product of it.
+// Packed: of weights that are integers of up to 4 bits times scales (Q4_0, Q4_1, Q2_K, Q3_K, Q4_K, TQ1_0, TQ2_0,
+// MXFP4), each run of 16 columns of the input is rounded to integers whose absolute values sum up to about 353 (233
+// where the weights are MXFP4). A product of runs is an exact integer, which its scales then make a float. With weights
+// of any other type, packed gives exact's bits.
+typedef uint32_t m40_arithmetic;
+enum { M40_ARITHMETIC_EXACT = 0, M40_ARITHMETIC_PACKED = 1 };
+
 // Buffers are named by their index in the program's list; tensors by what m40_tensor_from_* gave.
 
 // output[t] = scale * table[token[t]] (+ position_table[position[t]])
@@ -529,6 +537,7 @@ typedef struct m40_op_matmul {
   uint32_t factor[M40_MAX_MATMUL_WEIGHTS];  // weight [1], or none
   uint32_t rows[M40_MAX_MATMUL_WEIGHTS];
   uint32_t output_column[M40_MAX_MATMUL_WEIGHTS];
+  m40_arithmetic arithmetic;
 } m40_op_matmul;
 
 // A product a head. Head h of the output, rows + copied values from h * output_stride on, is head h's input values
@@ -654,6 +663,7 @@ typedef struct m40_op_expert_matmul {
   uint32_t factor[2];  // weight [n_experts], or none
   uint32_t rows[2];
   uint32_t output_column[2];
+  m40_arithmetic arithmetic;
 } m40_op_expert_matmul;
 
 // output[t] = residual[t] + scale * sum over slots of weights[t, slot] * input[t * n_used + slot], in the order of the

@@ -35,6 +35,7 @@ constexpr Field matmul_fields[] = {
     optional(vector(FIELD(matmul, factor), COUNT(1))),
     FIELD(matmul, rows),
     FIELD(matmul, output_column),
+    FIELD(matmul, arithmetic),
 };
 
 constexpr Field rope_store_fields[] = {
@@ -149,6 +150,7 @@ constexpr Field expert_matmul_fields[] = {
     optional(vector(FIELD(expert_matmul, factor), COUNT(wide(op.expert_matmul.n_experts)))),
     FIELD(expert_matmul, rows),
     FIELD(expert_matmul, output_column),
+    FIELD(expert_matmul, arithmetic),
 };
 
 constexpr Field expert_sum_fields[] = {

@@ -230,6 +230,7 @@ class RecordChecker {
     }
     distinct("input", op.input, "output", op.output);
     finite("scale", op.scale);
+    enumerated("arithmetic", op.arithmetic, M40_ARITHMETIC_PACKED);
     for (uint32_t i = 0; i < op.n_weights; i++) output_range(op.rows, op.output_column, i);
     if (op.residual == M40_NONE) return;
     if (op.n_weights != 1) reject("a residual with %u weights: wanted 1", op.n_weights);
@@ -337,6 +338,7 @@ class RecordChecker {
     used_experts(op.n_used, uint64_t{op.n_experts} + op.n_shared);
     if (op.n_weights == 0 || op.n_weights > 2) reject("n_weights is %u: wanted 1 or 2", op.n_weights);
     distinct("input", op.input, "output", op.output);
+    enumerated("arithmetic", op.arithmetic, M40_ARITHMETIC_PACKED);
     for (uint32_t i = 0; i < op.n_weights; i++) {
       output_range(op.rows, op.output_column, i);
       if (op.n_shared == 0) continue;

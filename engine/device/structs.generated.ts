@@ -1,6 +1,6 @@
 // Written by `deno task abi` out of cuda/include/m40.h: change that, not this.
 import { Struct } from "./struct.ts";
-export const ABI_VERSION = 18;
+export const ABI_VERSION = 19;
 export const NONE = 0xFFFFFFFF;
 export const MAX_MATMUL_WEIGHTS = 3;
 export const MAX_TOP_LOGPROBS = 20;
@@ -43,6 +43,7 @@ export const Activation = {
 export const HeadNorm = { none: 0, before: 1, after: 2 } as const;
 export const Score = { softmax: 0, sigmoid: 1, softmax_chosen: 2 } as const;
 export const KHeads = { grouped: 0, cycled: 1 } as const;
+export const Arithmetic = { exact: 0, packed: 1 } as const;
 export const Lane = { main: 0, prompts: 1 } as const;
 export const OutputKind = { sample: 0, logits: 1, hidden: 2 } as const;
 export const OutputStatus = { ok: 0, not_finite: 1, nothing_allowed: 2, ended: 3 } as const;
@@ -59,7 +60,7 @@ export const OPS = {
   matmul: new Struct("m40_op_matmul", {
     input: "u32", output: "u32", residual: "u32", n_weights: "u32", columns: "u32", scale: "f32",
     weight: ["u32", 3], bias: ["u32", 3], factor: ["u32", 3], rows: ["u32", 3],
-    output_column: ["u32", 3],
+    output_column: ["u32", 3], arithmetic: "u32",
   }),
   rope_store: new Struct("m40_op_rope_store", {
     q: "u32", kv: "u32", k_column: "u32", v_column: "u32", layer: "u32", n_heads: "u32",
@@ -93,6 +94,7 @@ export const OPS = {
     input: "u32", experts: "u32", output: "u32", weights: "u32", n_weights: "u32", columns: "u32",
     n_used: "u32", n_experts: "u32", n_shared: "u32", weight: ["u32", 2], shared: ["u32", 2],
     bias: ["u32", 2], factor: ["u32", 2], rows: ["u32", 2], output_column: ["u32", 2],
+    arithmetic: "u32",
   }),
   expert_sum: new Struct("m40_op_expert_sum", {
     input: "u32", weights: "u32", residual: "u32", output: "u32", columns: "u32", n_used: "u32",
