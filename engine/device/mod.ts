@@ -32,6 +32,7 @@ export { GREEDY, MAX_TOKEN_BIASES, type StepSampling } from "./step_sampling.ts"
 export {
   ABI_VERSION,
   Activation,
+  Arithmetic,
   Element,
   HeadNorm,
   KHeads,

@@ -1,5 +1,6 @@
 import {
   Activation,
+  Arithmetic,
   type BufferDesc,
   Element,
   HeadNorm,
@@ -152,6 +153,7 @@ export class ProgramBuilder {
       factor: weights.map((w) => this.weights.optionalVector(w.factor, 1)),
       rows,
       output_column: outputColumns,
+      arithmetic: Arithmetic.exact,
     });
   }
 

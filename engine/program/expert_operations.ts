@@ -1,4 +1,4 @@
-import { NONE, Score } from "../device/mod.ts";
+import { Arithmetic, NONE, Score } from "../device/mod.ts";
 import type { Operation } from "./operation.ts";
 import type { Buffer, MatmulWeight, RouteOptions } from "./operands.ts";
 import { sideBySide } from "./side_by_side.ts";
@@ -70,6 +70,7 @@ export class ExpertOperations {
       factor: weights.map((w) => this.weights.optionalVector(w.factor, nExperts)),
       rows,
       output_column: outputColumns,
+      arithmetic: Arithmetic.exact,
     });
   }
 

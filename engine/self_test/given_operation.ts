@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { HeadNorm, KHeads, NONE, OPS, type StructOf } from "../device/mod.ts";
+import { Arithmetic, HeadNorm, KHeads, NONE, OPS, type StructOf } from "../device/mod.ts";
 import { type Operation, OPTIONAL_FIELDS, WEIGHT_FIELDS } from "../program/mod.ts";
 
 type Kind = keyof typeof OPS;
@@ -25,6 +25,7 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
     n_weights: weight.length,
     scale: 1,
     output_column: startsOf(rows),
+    arithmetic: Arithmetic.exact,
   }),
   rope_store: (given) => {
     const { q, n_heads = 0, n_kv_heads = 0, head_dim = 0, q_norm = NONE, k_norm = NONE } = given;
@@ -67,6 +68,7 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
     n_shared: shared.length > 0 ? 1 : 0,
     shared,
     output_column: startsOf(rows),
+    arithmetic: Arithmetic.exact,
   }),
   expert_sum: () => ({ output_column: 0, scale: 1 }),
   sample: () => ({ hidden_columns: 0 }),
