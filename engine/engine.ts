@@ -30,7 +30,7 @@ import { poolingOf } from "./models/mod.ts";
 import type { ChosenExchange } from "./parallel/mod.ts";
 import { Replicas, togetherPlan } from "./parallel/replicas/mod.ts";
 import { Replica } from "./replica.ts";
-import type { StepSize, StepWork } from "./program/mod.ts";
+import type { Arithmetic, StepSize, StepWork } from "./program/mod.ts";
 import type { SamplingParameters } from "./sampling/mod.ts";
 import { type KvBlockManager, kvBlocksIn, type SlotManager } from "./scheduler/mod.ts";
 import { SideThread } from "./side_thread/mod.ts";
@@ -60,6 +60,8 @@ export class Engine {
   readonly device: ModelDevice;
   /** Where the devices' memory went, that of all of them together. */
   readonly plan: MemoryPlan;
+  /** What products with quantised weights are computed in. */
+  readonly arithmetic: Arithmetic;
   /** How devices that have some rows of the model each exchange what they compute. */
   readonly exchange?: ChosenExchange;
   /** Sequences that run at the same time. */
@@ -86,6 +88,7 @@ export class Engine {
       : [loaded.placed.plan];
     const { info, tokenizer } = source;
     this.model = info;
+    this.arithmetic = source.arithmetic;
     this.tokenizer = tokenizer;
     this.chat = chat;
     this.plan = togetherPlan(plans);

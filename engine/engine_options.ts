@@ -3,6 +3,7 @@ import type { Executor } from "./device/mod.ts";
 import type { Override } from "./gguf/mod.ts";
 import type { KvType } from "./memory/mod.ts";
 import type { PaceLimits } from "./power/mod.ts";
+import type { Arithmetic } from "./program/mod.ts";
 import { checkRange } from "./sampling/mod.ts";
 import { DEFAULT_PREFILL_SHARE } from "./scheduler/mod.ts";
 import type { ModelDefaults } from "./store/mod.ts";
@@ -59,6 +60,11 @@ export interface EngineOptions {
   executor?: Executor;
   /** How the KV cache holds its values; default "f16". */
   kvType?: KvType;
+  /**
+   * How products with quantised weights are computed, on all devices; default "exact". "packed" is faster on GPUs of
+   * Maxwell's generation and less accurate: of weights of up to 4 bits, activations are rounded to integers.
+   */
+  arithmetic?: Arithmetic;
   /** Sequences that run at the same time; default 32 on a GPU, 4 on the CPU, fewer where their states are large. */
   parallel?: number;
   /** KV blocks at most; absent: as many as there is memory for and use. */

@@ -57,6 +57,7 @@ export {
 export type { Constraint } from "./grammar/mod.ts";
 export { KV_TYPES, type KvType, type MemoryPlan } from "./memory/mod.ts";
 export { architectureNames, architectureOf, type ModelShape } from "./models/mod.ts";
+export { type Arithmetic, ARITHMETICS } from "./program/mod.ts";
 export type { StepReport } from "./scheduler/mod.ts";
 export {
   checkRange,

@@ -271,6 +271,11 @@ function resultOf(
   };
 }
 
+/** What is said of products that are not exact. */
+function describeArithmetic({ arithmetic }: Engine): string {
+  return arithmetic === "exact" ? "" : `, ${arithmetic} arithmetic`;
+}
+
 function asText(engine: Engine, results: Result[], bandwidth: number | undefined): string {
   const { model, plan } = engine;
   const spread = ({ mean, deviation }: Statistics, digits: number) =>
@@ -288,7 +293,9 @@ function asText(engine: Engine, results: Result[], bandwidth: number | undefined
   ]);
   const head = ["", "size", "depth", "tokens/s", "ms/step", "GB/s", "of copy", "TFLOP/s", ""];
   return `${model.name} (${model.architecture}, ${model.quantisation}, ` +
-    `${formatBytes(plan.weightBytes)} of weights) on ${describeDevice(engine)}\n` +
+    `${formatBytes(plan.weightBytes)} of weights${describeArithmetic(engine)}) on ${
+      describeDevice(engine)
+    }\n` +
     formatTable([head, ...rows], [1, 2, 3, 4, 5, 6, 7]) +
     (bandwidth
       ? `the device copies ${(bandwidth / 1e9).toFixed(1)} GB/s, read and written\n`
@@ -357,6 +364,7 @@ function asJson(engine: Engine, results: Result[], bandwidth: number | undefined
     weight_bytes: plan.weightBytes,
     context_tokens: engine.contextTokens,
     kv_type: plan.kvType,
+    arithmetic: engine.arithmetic,
     device: {
       backend: device.backend,
       name: device.name,

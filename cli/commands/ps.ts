@@ -135,9 +135,10 @@ function asText(slots: SlotsObject): string {
 /** The models in memory, and when they go. */
 function describeModels({ models }: SlotsObject): string {
   if (models.length === 0) return "no model in memory";
-  return models.map(({ id, state, expires_in_seconds }) => {
+  return models.map(({ id, state, arithmetic = "exact", expires_in_seconds }) => {
     const notes = [
       ...(state === "ready" ? [] : [state]),
+      ...(arithmetic === "exact" ? [] : [`${arithmetic} arithmetic`]),
       ...(expires_in_seconds === undefined ? [] : [`for ${Math.ceil(expires_in_seconds)} s`]),
     ];
     return printable(id) + (notes.length === 0 ? "" : ` (${notes.join(", ")})`);

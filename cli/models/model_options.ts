@@ -13,7 +13,14 @@ import { Progress, warn } from "../terminal/mod.ts";
 import { BUILT_IN_TEMPLATES, TemplateFile } from "../../engine/chat/mod.ts";
 import { recordDefaults, resolveModel, type StoredModel } from "../../engine/store/mod.ts";
 import { M40Error } from "../../engine/errors.ts";
-import type { Engine, EngineOptions, Executor, KvType, Split } from "../../engine/mod.ts";
+import type {
+  Arithmetic,
+  Engine,
+  EngineOptions,
+  Executor,
+  KvType,
+  Split,
+} from "../../engine/mod.ts";
 import { systemReason } from "../../engine/system_error.ts";
 import { type PULL_OPTION, storedOrPulled } from "./missing_model.ts";
 
@@ -81,6 +88,12 @@ export const MODEL_OPTIONS = {
     "How a GPU decodes: kernel launches, CUDA graphs, or a persistent kernel (resident); auto measures which is fastest",
     { default: "auto" },
   ),
+  arithmetic: option(
+    choice<Arithmetic>("exact", "packed"),
+    "How products with quantised weights are computed: in FP32 (exact), or, with weights of up to 4 bits, from " +
+      "activations rounded to integers (packed), which is faster on a Tesla M40 and less accurate",
+    { default: "exact" },
+  ),
   ...TOKENIZER_OPTIONS,
   ...DEVICE_OPTIONS,
   split: option(
@@ -142,6 +155,7 @@ export type ExtraOptions = Omit<
   | "contextTokens"
   | "threads"
   | "kvType"
+  | "arithmetic"
   | "executor"
   | "split"
   | "chatTemplate"
@@ -186,6 +200,7 @@ export async function loadStored(
     contextTokens: options.ctx,
     threads: options.threads,
     kvType: options["kv-type"],
+    arithmetic: options.arithmetic,
     executor: options.executor,
     split: options.split,
     preTokenizer: options["pre-tokenizer"],

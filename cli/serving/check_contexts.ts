@@ -14,14 +14,16 @@ export async function checkContexts(settings: ServeSettings): Promise<void> {
   for (const [name, { place, options }] of settings.config.models) {
     // What holds for all models was not asked of this one.
     if (options.ctx === undefined) continue;
-    const { ctx, device, "kv-type": kvType, override: overrides } = settings.model(name);
+    const { ctx, device, "kv-type": kvType, arithmetic, override: overrides } = settings.model(
+      name,
+    );
     if (ctx === undefined || parseDeviceList(device).length > 1) continue;
     const stored = await storedModel(place ?? name);
     if (stored === undefined) continue;
     try {
       const gguf = await readGguf(stored.path, { overrides });
       using opened = FitDevice.open(device);
-      opened.checkContext(gguf, ctx, kvType);
+      opened.checkContext(gguf, ctx, { kvType, arithmetic });
     } catch (error) {
       if (!(error instanceof M40Error) || !ABOUT_CONTEXTS.has(error.code)) continue;
       const key = error.param === "override" ? "override" : "ctx";

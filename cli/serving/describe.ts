@@ -8,7 +8,7 @@ import type { Engine, EngineCard } from "../../engine/mod.ts";
 
 /** Says what a model is, and what it takes. */
 export function describeModel(engine: Engine): void {
-  const { model, cards, exchange, plan, contextTokens, chat, maxRunning } = engine;
+  const { model, arithmetic, cards, exchange, plan, contextTokens, chat, maxRunning } = engine;
   const lines = [
     [
       "Model",
@@ -19,6 +19,9 @@ export function describeModel(engine: Engine): void {
     ...cards.map((card) => ["Device", describeCard(card, plan)]),
     ...(exchange === undefined ? [] : [["Exchange", describeExchange(exchange)]]),
     ["Memory", describeMemory(plan, plan)],
+    ...(arithmetic === "exact"
+      ? []
+      : [["Products", "in packed arithmetic: activations become integers"]]),
     ...model.notes.map((note) => ["Note", note]),
     ["Context", `${contextTokens} tokens of ${model.contextLength} trained`],
     ["Chat", describeTemplate(chat?.source)],

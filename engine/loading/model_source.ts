@@ -2,6 +2,7 @@ import type { EngineOptions } from "../engine_options.ts";
 import { M40Error } from "../errors.ts";
 import { type Gguf, readGguf, unknownKeysWarning } from "../gguf/mod.ts";
 import { type Model, readModel } from "../models/mod.ts";
+import { type Arithmetic, withArithmetic } from "../program/mod.ts";
 import { modelSamplingDefaults, type SamplingParameters } from "../sampling/mod.ts";
 import { describeSuppressed, readTokenizer, type Tokenizer } from "../tokenizer/mod.ts";
 import { describeModel, type ModelInfo } from "./model_info.ts";
@@ -10,6 +11,8 @@ import { describeModel, type ModelInfo } from "./model_info.ts";
 export interface ModelSource extends Model {
   readonly gguf: Gguf;
   readonly info: ModelInfo;
+  /** What the products of its program are computed in. */
+  readonly arithmetic: Arithmetic;
   readonly tokenizer: Tokenizer;
   /** The requested pre-tokenizer, instead of the file's. */
   readonly preTokenizer?: string;
@@ -46,8 +49,11 @@ export async function readModelSource(path: string, options: EngineOptions): Pro
   }
   const info = describeModel(gguf, model, options.name);
   const note = describeSuppressed(tokenizer);
+  const { arithmetic = "exact" } = options;
   return {
     ...model,
+    program: withArithmetic(model.program, arithmetic),
+    arithmetic,
     gguf,
     info: { ...info, notes: note === undefined ? info.notes : [...info.notes, note] },
     tokenizer,

@@ -9,7 +9,7 @@ import {
 } from "../device/mod.ts";
 import type { Gguf } from "../gguf/mod.ts";
 import { type Model, readModel } from "../models/mod.ts";
-import { type CacheLayer, stepWork } from "../program/mod.ts";
+import { type Arithmetic, type CacheLayer, stepWork, withArithmetic } from "../program/mod.ts";
 import { DEFAULT_PREFILL_SHARE } from "../scheduler/mod.ts";
 import { M40Error } from "../errors.ts";
 import {
@@ -62,6 +62,8 @@ const USUAL_DEPTH = 1024;
 /** What is asked of a {@link FitDevice}. */
 export interface FitRequest {
   readonly kvType?: KvType;
+  /** What products are computed in; default "exact". */
+  readonly arithmetic?: Arithmetic;
   /** Used for planning instead of the device, whose library only reports sizes. */
   readonly card?: Card;
 }
@@ -94,8 +96,9 @@ export class FitDevice implements Disposable {
    *
    * @throws {M40Error} As {@link Engine.load} does, but for memory.
    */
-  fit(gguf: Gguf, { kvType = "f16", card }: FitRequest = {}): Fit {
-    const { shape, program } = readModel(gguf);
+  fit(gguf: Gguf, { kvType = "f16", arithmetic = "exact", card }: FitRequest = {}): Fit {
+    const { shape, program: exact } = readModel(gguf);
+    const program = withArithmetic(exact, arithmetic);
     const { library, fallback } = this.opened;
     const info: Omit<Card, "bytesPerSecond"> & { freeBytes: number } = card === undefined
       ? this.info
@@ -137,11 +140,17 @@ export class FitDevice implements Disposable {
    *
    * @throws {M40Error} As {@link Engine.load} does for a context that cannot be had.
    */
-  checkContext(gguf: Gguf, contextTokens: number, kvType: KvType = "f16"): void {
+  checkContext(
+    gguf: Gguf,
+    contextTokens: number,
+    { kvType = "f16", arithmetic = "exact" }: Omit<FitRequest, "card"> = {},
+  ): void {
     const { info } = this;
     const { library: { backend } } = this.opened;
     const whole = { ...info, freeBytes: info.memoryBytes };
-    this.plan(readModel(gguf), contextTokens, kvType, whole, backend);
+    const { shape, program } = readModel(gguf);
+    const model = { shape, program: withArithmetic(program, arithmetic) };
+    this.plan(model, contextTokens, kvType, whole, backend);
   }
 
   /** The plan of a context with the least memory for everything else. */

@@ -1,3 +1,4 @@
+export { type Arithmetic, ARITHMETICS, withArithmetic } from "./arithmetic.ts";
 export { ProgramBuilder } from "./builder.ts";
 export { layerCutsOf } from "./cuts.ts";
 export { cacheLayerOf, stateOf } from "./kept.ts";

@@ -267,7 +267,10 @@ export class ModelMetrics implements EngineObserver {
     registry.info(
       "m40_info",
       "What is served, and on what.",
-      ["version", "model", "architecture", "quantisation", "backend", "device", "driver"],
+      [
+        ...["version", "model", "architecture", "quantisation", "arithmetic"],
+        ...["backend", "device", "driver"],
+      ],
       () => this.engine && factsOf(this.engine),
     );
     registry.info(
@@ -318,12 +321,13 @@ function addReplicas(registry: MetricRegistry, replicas: () => readonly ReplicaS
   );
 }
 
-function factsOf({ model, device }: Engine) {
+function factsOf({ model, arithmetic, device }: Engine) {
   return {
     version: VERSION,
     model: model.name,
     architecture: model.architecture,
     quantisation: model.quantisation,
+    arithmetic,
     backend: device.backend,
     device: device.name,
     driver: device.driver,

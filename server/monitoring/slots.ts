@@ -26,6 +26,9 @@ export const ResidentObject = z.strictObject({
   memory_bytes: count().optional().describe(
     "Memory of the device that it takes, where it is loaded.",
   ),
+  arithmetic: z.enum(["exact", "packed"]).optional().describe(
+    "What its products with quantised weights are computed in, where it is loaded.",
+  ),
   expires_in_seconds: z.number().optional().describe(
     "When it is unloaded if it stays unused; absent: not by itself.",
   ),
@@ -201,6 +204,7 @@ function slotsObject(
       requests: leases,
       waiting: models.waiting(name),
       memory_bytes: engine?.plan.totalBytes,
+      arithmetic: engine?.arithmetic,
       expires_in_seconds: expiresMs === undefined ? undefined : expiresMs / 1000,
     })),
     waiting_for_model: models.waiting(),
