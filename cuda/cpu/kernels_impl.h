@@ -185,8 +185,6 @@ void multiply_tile(const float* weights, size_t n_rows, const float* input, size
   }
 }
 
-size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
-
 void multiply_matrix(const Unpacker& format, const uint8_t* weight, size_t row_bytes, size_t columns, size_t n_rows,
                      const float* input, size_t input_stride, size_t n_tokens, float* output, size_t output_stride,
                      float* scratch) {

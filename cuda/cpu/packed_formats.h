@@ -325,9 +325,11 @@ struct PackedMXFP4 {
   static constexpr int kBlocks = 1, kBytes = 17, kOffset = 0;
   static constexpr Minimums kMinimums = Minimums::kNone;
   static M40_INLINE void scales(const Rows& rows, PackedScales* to) {
-    float halves[kLanes];
-    M40_UNROLL for (int l = 0; l < kLanes; l++) halves[l] = half_of_e8m0(rows.at[l][0]);
-    to->scale[0] = to->scale[1] = load(halves);
+    // As half_of_e8m0().
+    uint8_t codes[kLanes];
+    M40_UNROLL for (int l = 0; l < kLanes; l++) codes[l] = rows.at[l][0];
+    const Ints e = load_u8(codes), subnormal = e < 2;
+    to->scale[0] = to->scale[1] = as_floats((subnormal & (e + 1) << 21) | (~subnormal & (e - 1) << 23));
   }
   static M40_INLINE void pairs(const Rows& rows, int, Ints (*to)[8]) {
     Ints words[4];

@@ -16,6 +16,8 @@ constexpr size_t kTileBlocks = 8;        // blocks of 32 columns that are unpack
 constexpr size_t kPackedTokens = 64;     // that share one unpacking
 constexpr size_t kPackedTogether = 4;    // that share what a register has of a weight
 
+M40_INLINE size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
 struct PackedTile {
   Ints pairs[kTileBlocks][2][8];
   PackedScales scales[kTileBlocks];
@@ -32,12 +34,43 @@ struct PackedRow {
   const PackedRun* runs;
 };
 
+// Asks for what the next kLanes rows have where these have the block.
 template <class Format>
-void unpack_packed(const Rows& rows, size_t first, size_t n_blocks, PackedTile& tile) {
+M40_INLINE void prefetch_rows(const Rows& block, size_t row_bytes) {
+  M40_UNROLL for (int l = 0; l < kLanes; l++) {
+    M40_UNROLL for (int line = 0; line < Format::kBytes; line += 64) __builtin_prefetch(block.at[l] + line + kLanes * row_bytes);
+  }
+}
+
+template <class Format>
+void unpack_packed(const Rows& rows, size_t row_bytes, size_t first, size_t n_blocks, PackedTile& tile) {
   for (size_t b = 0; b < n_blocks; b += Format::kBlocks) {
     const Rows block = rows.from((first + b) / Format::kBlocks * Format::kBytes);
+    prefetch_rows<Format>(block, row_bytes);
     Format::scales(block, tile.scales + b);
     M40_UNROLL for (int group = 0; group < Format::kBlocks; group++) Format::pairs(block, group, tile.pairs[b + group]);
+  }
+}
+
+// chains[t] += a block of the weight times block `at` of each token's row.
+template <class Format, int kTokens>
+M40_INLINE void add_block(const Ints pairs[2][8], const PackedScales& scales, const PackedRow* tokens, size_t at, Floats* chains) {
+  M40_UNROLL for (int run = 0; run < 2; run++) {
+    Ints products[kTokens];
+    M40_UNROLL for (int t = 0; t < kTokens; t++) products[t] = all(-Format::kOffset * tokens[t].runs[2 * at + run].sum);
+    M40_UNROLL for (int p = 0; p < 8; p++) {
+      M40_UNROLL for (int t = 0; t < kTokens; t++) products[t] += multiply_pairs(pairs[run][p], all(tokens[t].pairs[16 * at + 8 * run + p]));
+    }
+    M40_UNROLL for (int t = 0; t < kTokens; t++) {
+      const PackedRun& of = tokens[t].runs[2 * at + run];
+      chains[t] = fused(scales.scale[run] * broadcast(of.unit), to_floats(products[t]), chains[t]);
+      if (Format::kMinimums == Minimums::kOfRuns) chains[t] = fused(scales.minimum[run], broadcast(of.part), chains[t]);
+    }
+  }
+  if (Format::kMinimums != Minimums::kOfBlocks) return;
+  M40_UNROLL for (int t = 0; t < kTokens; t++) {
+    const PackedRun* const runs = tokens[t].runs + 2 * at;
+    chains[t] = fused(scales.minimum[0], broadcast(runs[0].part + runs[1].part), chains[t]);
   }
 }
 
@@ -46,27 +79,7 @@ template <class Format, int kTokens>
 void multiply_packed(const PackedTile& tile, size_t first, size_t end, const PackedRow* tokens, size_t at, PackedSums* sums) {
   Floats chains[kTokens];
   M40_UNROLL for (int t = 0; t < kTokens; t++) chains[t] = sums[t].chain;
-  M40_NO_UNROLL for (size_t b = first; b < end; b++, at++) {
-    const PackedScales& scales = tile.scales[b];
-    M40_UNROLL for (int run = 0; run < 2; run++) {
-      Ints products[kTokens];
-      M40_UNROLL for (int t = 0; t < kTokens; t++) products[t] = all(-Format::kOffset * tokens[t].runs[2 * at + run].sum);
-      M40_UNROLL for (int p = 0; p < 8; p++) {
-        const Ints w = tile.pairs[b][run][p];
-        M40_UNROLL for (int t = 0; t < kTokens; t++) products[t] += multiply_pairs(w, all(tokens[t].pairs[16 * at + 8 * run + p]));
-      }
-      M40_UNROLL for (int t = 0; t < kTokens; t++) {
-        const PackedRun& of = tokens[t].runs[2 * at + run];
-        chains[t] = fused(scales.scale[run] * broadcast(of.unit), to_floats(products[t]), chains[t]);
-        if (Format::kMinimums == Minimums::kOfRuns) chains[t] = fused(scales.minimum[run], broadcast(of.part), chains[t]);
-      }
-    }
-    if (Format::kMinimums != Minimums::kOfBlocks) continue;
-    M40_UNROLL for (int t = 0; t < kTokens; t++) {
-      const PackedRun* const runs = tokens[t].runs + 2 * at;
-      chains[t] = fused(scales.minimum[0], broadcast(runs[0].part + runs[1].part), chains[t]);
-    }
-  }
+  M40_NO_UNROLL for (size_t b = first; b < end; b++, at++) add_block<Format, kTokens>(tile.pairs[b], tile.scales[b], tokens, at, chains);
   M40_UNROLL for (int t = 0; t < kTokens; t++) sums[t].chain = chains[t];
 }
 
@@ -78,22 +91,67 @@ M40_INLINE void end_chain(const PackedChains& chains, uint32_t number, PackedSum
   if (of_split + 1 == chains.parts) sums.total = number < chains.parts ? sums.split : sums.total + sums.split;
 }
 
+// The rows of a weight from a first one on, a lane each; those beyond the last are the last.
+M40_INLINE Rows rows_from(const uint8_t* weight, size_t row_bytes, size_t first, size_t n_rows) {
+  Rows rows;
+  M40_UNROLL for (size_t l = 0; l < kLanes; l++) rows.at[l] = weight + (first + l < n_rows ? first + l : n_rows - 1) * row_bytes;
+  return rows;
+}
+
+PackedRow packed_row_at(const uint8_t* row, size_t columns) {
+  return {reinterpret_cast<const int32_t*>(row), reinterpret_cast<const PackedRun*>(row + columns * sizeof(int16_t))};
+}
+
+// The sums of rows [first, first + kLanes), of which the last ones may not be there.
+M40_INLINE void store_sums(Floats sums, size_t first, size_t n_rows, float* output) {
+  if (n_rows - first >= kLanes) return store(output + first, sums);
+  float lanes[kLanes];
+  store(lanes, sums);
+  memcpy(output + first, lanes, (n_rows - first) * sizeof(float));
+}
+
+// One token: weights go from memory through registers into the sums.
+template <class Format>
+void packed_vector_as(const uint8_t* weight, size_t row_bytes, size_t columns, size_t n_rows, const PackedRow& token, PackedChains chains, float* output) {
+  const size_t n_blocks = columns / 32, n_chains = size_t{chains.splits} * chains.parts;
+  for (size_t first_row = 0; first_row < n_rows; first_row += kLanes) {
+    const Rows rows = rows_from(weight, row_bytes, first_row, n_rows);
+    PackedSums sums = {Floats{}, Floats{}, Floats{}};
+    uint32_t chain = 0;
+    size_t chain_end = n_blocks / n_chains;  // of blocks
+    const auto end_chains = [&](size_t block) {
+      for (; chain < n_chains && chain_end <= block; chain_end = n_blocks * (chain + 1) / n_chains) end_chain(chains, chain++, sums);
+    };
+    for (size_t from = 0; from < n_blocks; from += Format::kBlocks) {
+      const Rows block = rows.from(from / Format::kBlocks * Format::kBytes);
+      prefetch_rows<Format>(block, row_bytes);
+      PackedScales scales[Format::kBlocks];
+      Format::scales(block, scales);
+      M40_UNROLL for (int group = 0; group < Format::kBlocks; group++) {
+        if (chain_end <= from + group) end_chains(from + group);
+        Ints pairs[2][8];
+        Format::pairs(block, group, pairs);
+        add_block<Format, 1>(pairs, scales[group], &token, from + group, &sums.chain);
+      }
+    }
+    end_chains(n_blocks);
+    store_sums(sums.total, first_row, n_rows, output);
+  }
+}
+
 template <class Format>
 void packed_matmul_as(const uint8_t* weight, size_t row_bytes, size_t columns, size_t n_rows, const uint8_t* input, size_t n_tokens,
                       PackedChains chains, float* output, size_t output_stride, float* scratch) {
+  if (n_tokens == 1) return packed_vector_as<Format>(weight, row_bytes, columns, n_rows, packed_row_at(input, columns), chains, output);
   PackedTile& tile = *reinterpret_cast<PackedTile*>(scratch);
   PackedSums* const sums = reinterpret_cast<PackedSums*>(&tile + 1);
   const size_t n_blocks = columns / 32, n_chains = size_t{chains.splits} * chains.parts;
   for (size_t first_token = 0; first_token < n_tokens; first_token += kPackedTokens) {
-    const size_t tokens = n_tokens - first_token < kPackedTokens ? n_tokens - first_token : kPackedTokens;
+    const size_t tokens = smaller(kPackedTokens, n_tokens - first_token);
     PackedRow rows_of[kPackedTokens];
-    for (size_t t = 0; t < tokens; t++) {
-      const uint8_t* const row = input + (first_token + t) * packed_row_bytes(columns);
-      rows_of[t] = {reinterpret_cast<const int32_t*>(row), reinterpret_cast<const PackedRun*>(row + columns * sizeof(int16_t))};
-    }
+    for (size_t t = 0; t < tokens; t++) rows_of[t] = packed_row_at(input + (first_token + t) * packed_row_bytes(columns), columns);
     for (size_t first_row = 0; first_row < n_rows; first_row += kLanes) {
-      Rows rows;
-      for (size_t l = 0; l < kLanes; l++) rows.at[l] = weight + (first_row + l < n_rows ? first_row + l : n_rows - 1) * row_bytes;
+      const Rows rows = rows_from(weight, row_bytes, first_row, n_rows);
       for (size_t t = 0; t < tokens; t++) sums[t] = PackedSums{Floats{}, Floats{}, Floats{}};
       uint32_t chain = 0;
       const auto end_chains = [&](size_t block) {
@@ -102,11 +160,11 @@ void packed_matmul_as(const uint8_t* weight, size_t row_bytes, size_t columns, s
         }
       };
       for (size_t from = 0; from < n_blocks; from += kTileBlocks) {
-        const size_t n = n_blocks - from < kTileBlocks ? n_blocks - from : kTileBlocks;
-        unpack_packed<Format>(rows, from, n, tile);
+        const size_t n = smaller(kTileBlocks, n_blocks - from);
+        unpack_packed<Format>(rows, row_bytes, from, n, tile);
         for (size_t b = 0; b < n;) {
           end_chains(from + b);
-          const size_t chain_end = n_blocks * (chain + 1) / n_chains - from, end = chain_end < n ? chain_end : n;
+          const size_t end = smaller(n_blocks * (chain + 1) / n_chains - from, n);
           size_t t = 0;
           for (; t + kPackedTogether <= tokens; t += kPackedTogether) multiply_packed<Format, kPackedTogether>(tile, b, end, rows_of + t, from + b, sums + t);
           for (; t < tokens; t++) multiply_packed<Format, 1>(tile, b, end, rows_of + t, from + b, sums + t);
@@ -114,12 +172,7 @@ void packed_matmul_as(const uint8_t* weight, size_t row_bytes, size_t columns, s
         }
       }
       end_chains(n_blocks);
-      const size_t n = n_rows - first_row < kLanes ? n_rows - first_row : kLanes;
-      for (size_t t = 0; t < tokens; t++) {
-        float lanes[kLanes];
-        store(lanes, sums[t].total);
-        memcpy(output + (first_token + t) * output_stride + first_row, lanes, n * sizeof(float));
-      }
+      for (size_t t = 0; t < tokens; t++) store_sums(sums[t].total, first_row, n_rows, output + (first_token + t) * output_stride);
     }
   }
 }
