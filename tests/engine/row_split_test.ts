@@ -1,9 +1,10 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertNotEquals } from "@std/assert";
 import type { StepSequence } from "../../engine/device/step_block.ts";
 import type { StepResult } from "../../engine/device/step_result.ts";
 import { BACKEND } from "../fixtures/device_harness.ts";
 import { PATHS } from "../fixtures/exchanging_cards.ts";
 import { GOLDEN_NAMES } from "../fixtures/goldens.ts";
+import { writeQuantised } from "../fixtures/quantised_model.ts";
 import { type RowSplitModel, withRows } from "../fixtures/row_split_model.ts";
 import {
   follower,
@@ -12,6 +13,7 @@ import {
   tokensOf,
   withStages,
 } from "../fixtures/staged_model.ts";
+import { TemporaryFile } from "../fixtures/temporary.ts";
 
 // A model whose products' rows are split over cards computes the bits of one card.
 
@@ -53,6 +55,21 @@ for (const [i, name] of MODELS.entries()) {
         const split = await withRows(name, shares, { kvType, path }, computed);
         assertEquals(split, whole, `shares ${shares}, ${path}`);
       }
+    }
+  });
+}
+
+for (const name of ["llama", "qwen3moe"]) {
+  Deno.test(`${name} in Q4_0, in packed arithmetic, rows and layers on two cards, has the bits of one card's`, async () => {
+    using file = new TemporaryFile(".gguf");
+    await writeQuantised(name, file.path);
+    const options = { arithmetic: "packed" } as const;
+    const whole = await withStages(file.path, 1, options, computed);
+    assertNotEquals(await withStages(file.path, 1, {}, computed), whole, "exact arithmetic");
+    assertEquals(await withStages(file.path, 2, options, computed), whole, "layers");
+    for (const shares of [[1, 1], [3, 1, 2]]) {
+      const split = await withRows(file.path, shares, options, computed);
+      assertEquals(split, whole, `shares ${shares}`);
     }
   });
 }

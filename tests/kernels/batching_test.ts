@@ -8,6 +8,8 @@ import {
   tokensOf,
   withModel,
 } from "../fixtures/batching.ts";
+import { writeQuantised } from "../fixtures/quantised_model.ts";
+import { TemporaryFile } from "../fixtures/temporary.ts";
 
 const MODEL = "llama";
 
@@ -87,3 +89,26 @@ const STRESS_REQUESTS = Number(Deno.env.get("M40_STRESS_REQUESTS") ?? 600);
 Deno.test(`${STRESS_REQUESTS} requests with random ends lose no KV block, and no token is lost or sent twice`, async () => {
   await stress(MODEL, STRESS_REQUESTS, { kvBlocks: 6, hostCacheBytes: 8 * 2 ** 10 });
 });
+
+for (const name of ["llama", "qwen3moe", "granitehybrid-moe"]) {
+  Deno.test(`${name} in Q4_0, in packed arithmetic: requests get the tokens that each gets alone, with too few KV blocks, with and without host memory, and when clients leave`, async () => {
+    using file = new TemporaryFile(".gguf");
+    await writeQuantised(name, file.path);
+    const packed = { arithmetic: "packed", contextTokens: 128 } as const;
+    const alone = await answersAlone(file.path, 48, BATCHED_TOKENS, packed);
+    const exact = await answersAlone(file.path, 8, BATCHED_TOKENS);
+    assert(exact.some((tokens, i) => tokens.join() !== alone[i].join()), "exact arithmetic's");
+    for (const hostCacheBytes of [0, 2 ** 22]) {
+      const few = { ...packed, kvBlocks: 6, stateSlots: 1, hostCacheBytes };
+      await withModel(file.path, { parallel: 12, maxQueue: 64, ...few }, async (engine) => {
+        const among = await Promise.all(
+          alone.map((_, i) => tokensOf(engine, request(i, BATCHED_TOKENS))),
+        );
+        assertEquals(among, alone);
+        await engine.idle();
+        assert(engine.status().preemptions > 0, "no sequence was preempted");
+      });
+    }
+    await stress(file.path, 120, { ...packed, kvBlocks: 6, hostCacheBytes: 8 * 2 ** 10 });
+  });
+}
