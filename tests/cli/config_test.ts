@@ -48,6 +48,7 @@ Deno.test("a configuration is read: options by their names on the command line, 
     model = "qwen3:8b"
     parallel = 2
     replicas = true
+    arithmetic = "packed"
 
     [aliases]
     "gpt-4o" = "own"
@@ -82,7 +83,11 @@ Deno.test("a configuration is read: options by their names on the command line, 
       options: { "chat-template": "/etc/m40/own.jinja", device: "cuda:1" },
       defaults: { system: "Be brief.", stop: ["###"] },
     }],
-    ["other", { place: "qwen3:8b", options: { parallel: 2, replicas: true }, defaults: {} }],
+    ["other", {
+      place: "qwen3:8b",
+      options: { parallel: 2, replicas: true, arithmetic: "packed" },
+      defaults: {},
+    }],
   ]);
   assertEquals([...aliases], [["gpt-4o", "own"]]);
   const nothing = parseConfig("", "/m40.toml");

@@ -188,7 +188,7 @@ Deno.test("files that are damaged, cut short, swapped or of other models are not
   assertEquals(disk.problems, []);
 });
 
-Deno.test("KV blocks of another model or another type of KV cache are never found", async () => {
+Deno.test("KV blocks of another model or another type of KV cache or arithmetic are never found", async () => {
   const disk = new Disk();
   const prompt = promptOf(600);
   const [llama, windowed] = [await modelOf("llama"), await modelOf("gemma3")];
@@ -203,6 +203,7 @@ Deno.test("KV blocks of another model or another type of KV cache are never foun
     [other, {}],
     [windowed, {}],
     [llama, { kvType: "f32" }],
+    [llama, { arithmetic: "packed" }],
   ];
   for (const [path, options] of cases) {
     const alone = await withEngine({ ...OPTIONS, ...options, path }, (engine) => {

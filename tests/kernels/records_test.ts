@@ -142,6 +142,7 @@ const CASES: Partial<Record<Kind, [changes: Fields, message: RegExp][]>> = {
   matmul: [
     [{ scale: Infinity }, /scale is inf: wanted a finite number/],
     [{ factor: [ones(32)] }, /factor .*is \[1, 1, 32\]: wanted \[1, 1, 1\]/],
+    [{ arithmetic: 2 }, /arithmetic is 2: wanted 0 to 1/],
   ],
   head_matmul: [
     [{ output: B.a }, /input and output are both buffer 0: wanted two/],
@@ -244,6 +245,7 @@ const CASES: Partial<Record<Kind, [changes: Fields, message: RegExp][]>> = {
     [{ bias: [ones(EXPERTS, 32)] }, /bias .*is \[1, 8, 32\]: wanted \[1, 1, 256\]/],
     [{ factor: [ones(1)] }, /factor .*is \[1, 1, 1\]: wanted \[1, 1, 8\]/],
     [{ ...SHARED, bias: [], factor: [] }, /^$/],
+    [{ arithmetic: NONE }, /arithmetic is 4294967295: wanted 0 to 1/],
     [{ ...SHARED, n_shared: 2 }, /n_shared is 2: wanted 0 to 1/],
     [{ n_shared: 0, shared: [ones(3)] }, /^$/],
     [
