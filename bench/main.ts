@@ -22,6 +22,7 @@ const BENCHMARKS: Record<string, string> = {
   gap: "how long the device waits between steps under 8 and 32 streams over HTTP",
   server_overhead: "what the server adds to a streamed token",
   http_server: "what HTTP itself costs, compared with other servers",
+  packed_accuracy: "the perplexity in packed arithmetic, and how far it is from exact arithmetic",
   stalls: "how long hostile requests hold the event loop of a server",
 };
 
