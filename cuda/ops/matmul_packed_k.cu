@@ -1,0 +1,9 @@
+// Kernels of packed pairs of the type Q4_K.
+#define M40_PACKED_INSTANTIATE
+#include "matmul_packed_launch.cuh"
+
+namespace m40::cuda {
+
+M40_PACKED_TYPE(Q4_K)
+
+}  // namespace m40::cuda

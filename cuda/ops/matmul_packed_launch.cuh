@@ -1,0 +1,56 @@
+// The kernels of packed pairs that a tensor type has. Each type is instantiated in one of matmul_packed_*.cu, so that
+// compilers can share the work.
+#ifndef M40_OPS_MATMUL_PACKED_LAUNCH_CUH
+#define M40_OPS_MATMUL_PACKED_LAUNCH_CUH
+
+#include "../kernels/matmul_decode_packed.cuh"
+#include "../kernels/packed_inputs.cuh"
+#include "matmul_packed.h"
+
+namespace m40::cuda {
+
+template <uint32_t kType>
+void launch_packed_inputs(const PackedInputsArgs& args, uint32_t tokens, cudaStream_t stream);
+template <uint32_t kType>
+void launch_decode_packed(const MatmulDecodeArgs& args, uint32_t tokens, uint32_t n_blocks, cudaStream_t stream);
+
+#ifdef M40_PACKED_INSTANTIATE
+
+// Calls f with the tokens of a group as a template argument.
+template <class Function>
+void for_packed_tokens(uint32_t tokens, const Function& f) {
+  switch (tokens) {
+    case 1: return f(std::integral_constant<int, 1>());
+    case 2: return f(std::integral_constant<int, 2>());
+    case 4: return f(std::integral_constant<int, 4>());
+    case 8: return f(std::integral_constant<int, 8>());
+    default: return f(std::integral_constant<int, 16>());
+  }
+}
+
+template <uint32_t kType>
+void launch_packed_inputs(const PackedInputsArgs& args, uint32_t tokens, cudaStream_t stream) {
+  for_packed_tokens(tokens, [&](auto t) {
+    constexpr int T = decltype(t)::value;
+    const uint64_t n_blocks = packed_inputs_blocks<T>(args.n_tokens, args.columns);
+    M40_LAUNCH((packed_inputs_kernel<kType, T>), dim3(static_cast<uint32_t>(n_blocks)), dim3(packed_inputs_threads), 0, stream, args);
+  });
+}
+
+template <uint32_t kType>
+void launch_decode_packed(const MatmulDecodeArgs& args, uint32_t tokens, uint32_t n_blocks, cudaStream_t stream) {
+  for_packed_tokens(tokens, [&](auto t) {
+    constexpr int T = decltype(t)::value;
+    M40_LAUNCH((matmul_decode_packed_kernel<kType, T, 4, (T == 16 ? 1 : 2)>), dim3(n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
+  });
+}
+
+#define M40_PACKED_TYPE(name)                                                                       \
+  template void launch_packed_inputs<M40_TYPE_##name>(const PackedInputsArgs&, uint32_t, cudaStream_t); \
+  template void launch_decode_packed<M40_TYPE_##name>(const MatmulDecodeArgs&, uint32_t, uint32_t, cudaStream_t);
+
+#endif
+
+}  // namespace m40::cuda
+
+#endif
