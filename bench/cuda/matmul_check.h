@@ -59,12 +59,14 @@ std::vector<uint8_t> random_rows(uint32_t type, uint64_t n_weights) {
 struct Matrix {
   PackedWeight packed;
   std::vector<float> values;  // [rows, columns]
+  std::vector<uint8_t> raw;   // GGUF's blocks
 };
 
 Matrix make_matrix(uint32_t type, uint32_t n_experts, uint32_t rows, uint32_t columns) {
   const uint64_t n = uint64_t{n_experts} * rows * columns;
-  const std::vector<uint8_t> raw = random_rows(type, n);
   Matrix matrix;
+  matrix.raw = random_rows(type, n);
+  const std::vector<uint8_t>& raw = matrix.raw;
   matrix.values.resize(n);
   reference::kernels_by_name("baseline")->dequantize(type, raw.data(), matrix.values.data(), n / 32 * 32);
   if (type == M40_TYPE_F32) memcpy(matrix.values.data(), raw.data(), raw.size());

@@ -90,7 +90,8 @@ Buffers make_buffers() {
   return b;
 }
 
-void product(const Buffers& b, const Shape& shape, const std::vector<PackedWeight>& weights, uint32_t n, bool prefill, cudaStream_t stream, bool prologues = false) {
+void product(const Buffers& b, const Shape& shape, const std::vector<PackedWeight>& weights, uint32_t n, bool prefill, cudaStream_t stream, bool prologues = false,
+             void (*launch)(const MatmulArgs&, cudaStream_t) = launch_matmul) {
   MatmulArgs args = {};
   args.input = b.input, args.input_stride = shape.columns, args.output = b.output, args.residual = shape.residual ? b.residual : nullptr;
   args.n_rows = n, args.columns = shape.columns, args.n_weights = static_cast<uint32_t>(weights.size()), args.scratch = b.scratch, args.prefill = prefill;
@@ -102,7 +103,7 @@ void product(const Buffers& b, const Shape& shape, const std::vector<PackedWeigh
   } else if (prologues && !shape.residual) {
     args.prologue.kind = MatmulPrologue::kNorm, args.prologue.norm_weight = b.residual, args.prologue.epsilon = 1e-5f;
   }
-  launch_matmul(args, stream);
+  launch(args, stream);
 }
 
 const std::vector<Shape> layer = {{"qkv", {4096, 1024, 1024}, 4096, false}, {"o", {4096}, 4096, true}, {"gate_up", {14336, 14336}, 4096, false}, {"down", {4096}, 14336, true}};

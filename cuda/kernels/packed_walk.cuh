@@ -149,6 +149,9 @@ __device__ __forceinline__ void packed_walk(const PackedWeight& weight, uint32_t
         }
       }
     };
+    typename F::Quants now[R];
+#pragma unroll
+    for (int r = 0; r < R; r++) now[r] = quants[r];
     float runs[R][kPairs];
 #pragma unroll
     for (int i = 0; i < 32; i++) {
@@ -164,7 +167,7 @@ __device__ __forceinline__ void packed_walk(const PackedWeight& weight, uint32_t
       }
       float w[R], x[kPairs];
 #pragma unroll
-      for (int r = 0; r < R; r++) w[r] = P::field(quants[r], i);
+      for (int r = 0; r < R; r++) w[r] = P::field(now[r], i);
       read_floats<kPairs>(buffer + i * kPairs, x);
 #pragma unroll
       for (int r = 0; r < R; r++) {

@@ -1,0 +1,209 @@
+// Products with packed pairs, bit for bit against sums of 64-bit integers in the order that is written down for them.
+#ifndef M40_BENCH_CUDA_MATMUL_PACKED_CHECK_H
+#define M40_BENCH_CUDA_MATMUL_PACKED_CHECK_H
+
+#include "../../cuda/kernels/matmul_decode_args.cuh"
+#include "../../cuda/ops/matmul_packed.h"
+#include "matmul_check.h"
+
+namespace {
+
+// A row's weights as integers, a scale for each run of 16 and a minimum for each run (that of the block where there is
+// one of 32 columns).
+struct IntegerRow {
+  std::vector<int> w;
+  std::vector<float> scales, minimums;
+};
+
+float half_at(const uint8_t* at) {
+  uint16_t half;
+  memcpy(&half, at, 2);
+  return reference::half_to_float(half);
+}
+
+// Minimums of a block of 32 columns.
+int minimums_of(uint32_t type) { return type == M40_TYPE_Q4_1 || type == M40_TYPE_Q4_K ? 1 : type == M40_TYPE_Q2_K ? 2 : 0; }
+
+IntegerRow integer_row(uint32_t type, const uint8_t* raw, uint32_t columns) {
+  const TensorType& t = *find_tensor_type(type);
+  IntegerRow row;
+  const auto run = [&](float scale, float minimum) { row.scales.push_back(scale), row.minimums.push_back(minimum); };
+  for (uint32_t from = 0; from < columns; from += t.block_weights, raw += t.block_bytes) {
+    switch (type) {
+      case M40_TYPE_Q4_0:
+      case M40_TYPE_Q4_1: {
+        const uint8_t* const q = raw + (type == M40_TYPE_Q4_0 ? 2 : 4);
+        for (int i = 0; i < 32; i++) row.w.push_back((i < 16 ? q[i] & 15 : q[i - 16] >> 4) - 8);
+        for (int i = 0; i < 2; i++) run(half_at(raw), type == M40_TYPE_Q4_0 ? 0.0f : fmaf(half_at(raw), 8.0f, half_at(raw + 2)));
+        break;
+      }
+      case M40_TYPE_Q4_K: {
+        const uint8_t *const six = raw + 4, *const q = raw + 16;
+        for (int b = 0; b < 8; b++) {
+          const int scale = b < 4 ? six[b] & 63 : (six[b + 4] & 15) | six[b - 4] >> 6 << 4, minimum = b < 4 ? six[b + 4] & 63 : six[b + 4] >> 4 | six[b] >> 6 << 4;
+          for (int i = 0; i < 32; i++) row.w.push_back((q[b / 2 * 32 + i] >> b % 2 * 4 & 15) - 8);
+          volatile const float sc = half_at(raw) * static_cast<float>(scale), less = half_at(raw + 2) * static_cast<float>(minimum);
+          for (int i = 0; i < 2; i++) run(sc, fmaf(sc, 8.0f, -less));
+        }
+        break;
+      }
+      default: break;
+    }
+  }
+  return row;
+}
+
+// A token's run of 16 columns.
+struct IntegerRun {
+  int a[16];
+  float scale, sum;
+};
+
+std::vector<IntegerRun> integer_runs(uint32_t type, const float* x, uint32_t columns) {
+  const float room = type == M40_TYPE_MXFP4 ? 232.875f : 352.875f;
+  std::vector<IntegerRun> runs(columns / 16);
+  for (IntegerRun& run : runs) {
+    float tree[16];
+    for (int i = 0; i < 16; i++) tree[i] = fabsf(x[i]);
+    for (int n = 8; n > 0; n /= 2) {
+      for (int i = 0; i < n; i++) tree[i] = tree[2 * i] + tree[2 * i + 1];
+    }
+    const float l1 = tree[0];
+    const bool lost = !(l1 <= 1e20f), zero = lost || l1 <= 1e-24f;
+    volatile const float by = room / l1;
+    int64_t sum = 0;
+    for (int i = 0; i < 16; i++) {
+      volatile const float scaled = x[i] * by;
+      run.a[i] = zero ? 0 : static_cast<int>(rintf(scaled)), sum += run.a[i];
+    }
+    run.scale = lost ? NAN : zero ? 0.0f : l1 / room;
+    run.sum = run.scale * static_cast<float>(sum);
+    x += 16;
+  }
+  return runs;
+}
+
+// The sum over blocks [block, end) of 32 columns.
+float packed_chain(const IntegerRow& row, const std::vector<IntegerRun>& runs, int n_minimums, uint32_t block, uint32_t end) {
+  float u = 0;
+  for (; block < end; block++) {
+    for (uint32_t run = 2 * block; run < 2 * block + 2; run++) {
+      int64_t sum = 0;
+      for (int i = 0; i < 16; i++) sum += int64_t{row.w[run * 16 + i]} * runs[run].a[i];
+      volatile const float scale = row.scales[run] * runs[run].scale;
+      u = fmaf(scale, static_cast<float>(sum), u);
+      if (n_minimums == 2) u = fmaf(row.minimums[run], runs[run].sum, u);
+    }
+    volatile const float sum = runs[2 * block].sum + runs[2 * block + 1].sum;
+    if (n_minimums == 1) u = fmaf(row.minimums[2 * block], sum, u);
+  }
+  return u;
+}
+
+// As decode adds: the eight parts of each split, then the splits.
+float packed_decoded(const IntegerRow& row, const std::vector<IntegerRun>& runs, int n_minimums, uint32_t n_blocks, uint32_t splits) {
+  float all = 0;
+  for (uint32_t split = 0; split < splits; split++) {
+    float sum = 0;
+    for (uint32_t i = 0; i < decode_split_parts; i++) {
+      const uint32_t part = split * decode_split_parts + i, parts = splits * decode_split_parts;
+      const float u = packed_chain(row, runs, n_minimums, n_blocks * part / parts, n_blocks * (part + 1) / parts);
+      sum = i == 0 ? u : sum + u;
+    }
+    all = split == 0 ? sum : all + sum;
+  }
+  return all;
+}
+
+bool same_bits(float a, float b) { return memcmp(&a, &b, 4) == 0 || (a != a && b != b); }
+
+// One or more weights of a type that share an input. Some runs of it are zeros, tiny or not numbers.
+void check_packed(uint32_t type, const std::vector<uint32_t>& rows, uint32_t columns, bool bias, bool residual, const std::vector<uint32_t>& counts) {
+  if (columns % find_tensor_type(type)->block_weights != 0) return;
+  const uint32_t most = *std::max_element(counts.begin(), counts.end()), n_blocks = columns / 32;
+  std::vector<Matrix> matrices;
+  std::vector<float> biases;
+  uint32_t total = 0;
+  for (uint32_t r : rows) matrices.push_back(make_matrix(type, 1, r, columns)), total += r;
+  const uint32_t in_stride = columns + (residual ? 4 : 3), out_stride = total + 5;
+  std::vector<float> input(size_t{most} * in_stride), added(size_t{most} * out_stride), wanted(added.size());
+  for (float& v : input) v = random_u32() % 100 == 0 ? 20 * random_float() : random_float();
+  for (float& v : added) v = random_float();
+  for (uint32_t i = 0; i < total; i++) biases.push_back(random_float());
+  for (uint32_t n = 0; n < most; n++) {
+    float* const x = &input[size_t{n} * in_stride];
+    for (int i = 0; i < 16; i++) x[i] *= n % 5 == 1 ? 0.0f : n % 5 == 2 ? 1e-26f : n % 5 == 3 ? 1e-18f : 1.0f;
+    if (n % 7 == 6) x[columns / 2] = n % 2 == 0 ? INFINITY : NAN;
+  }
+  for (uint32_t n = 0; n < most; n++) {
+    const std::vector<IntegerRun> runs = integer_runs(type, &input[size_t{n} * in_stride], columns);
+    uint32_t column = 0;
+    for (const Matrix& m : matrices) {
+      const uint32_t splits = decode_splits(m.packed.rows, columns);
+      for (uint32_t r = 0; r < m.packed.rows; r++, column++) {
+        const IntegerRow row = integer_row(type, m.raw.data() + r * raw_row_bytes(type, columns), columns);
+        const float sum = packed_decoded(row, runs, minimums_of(type), n_blocks, splits);
+        const size_t at = size_t{n} * out_stride + column;
+        wanted[at] = sum + (bias ? biases[column] : 0.0f) + (residual ? added[at] : 0.0f);
+      }
+    }
+  }
+  const auto copied = [](const std::vector<float>& values) {
+    float* const memory = static_cast<float*>(device_alloc(values.size() * 4));
+    must(cudaMemcpy(memory, values.data(), values.size() * 4, cudaMemcpyHostToDevice), "copy");
+    return memory;
+  };
+  float *const d_input = copied(input), *const d_added = copied(added), *const d_bias = copied(biases), *const d_output = copied(added);
+  const Scratch scratch = make_scratch(packed_scratch_bytes(rows.data(), static_cast<uint32_t>(rows.size()), columns, most));
+  std::string name = std::string(find_tensor_type(type)->name) + " packed, rows";
+  for (uint32_t r : rows) name += " " + std::to_string(r);
+  name += ", columns " + std::to_string(columns);
+  uint32_t unequal = 0, compared = 0;
+  for (uint32_t n : counts) {
+    // The last of all tokens: one meets partners and none.
+    const uint32_t first = most - n;
+    must(cudaMemset(d_output, 0xFF, added.size() * 4), "poison");
+    MatmulArgs args = {};
+    args.input = d_input + size_t{first} * in_stride, args.input_stride = in_stride, args.output = d_output + size_t{first} * out_stride, args.output_stride = out_stride;
+    args.residual = residual ? d_added + size_t{first} * out_stride : nullptr;
+    args.n_rows = n, args.columns = columns, args.n_weights = static_cast<uint32_t>(rows.size()), args.scratch = scratch;
+    uint32_t column = 0;
+    for (size_t i = 0; i < rows.size(); i++) args.weights[i] = {matrices[i].packed, bias ? d_bias + column : nullptr, column}, column += rows[i];
+    launch_packed_matmul(args, nullptr);
+    must(cudaGetLastError(), "launch");
+    std::vector<float> output(added.size());
+    must(cudaMemcpy(output.data(), d_output, output.size() * 4, cudaMemcpyDeviceToHost), name.c_str());
+    uint32_t off = 0;
+    for (uint32_t t = first; t < most; t++) {
+      for (uint32_t c = 0; c < total; c++) {
+        const size_t at = size_t{t} * out_stride + c;
+        const bool same = same_bits(output[at], wanted[at]);
+        if (!same && off++ < 3) printf("token %u of %u, row %u: %.9g, not %.9g\n", t - first, n, c, output[at], wanted[at]);
+        compared++;
+      }
+    }
+    unequal += off;
+    expect(off == 0, name + ": " + std::to_string(n) + " tokens: " + std::to_string(off) + " values have other bits than integer sums");
+  }
+  printf("%s%s%s: %u of %u values have the bits of integer sums\n", name.c_str(), bias ? " bias" : "", residual ? " residual" : "", compared - unequal, compared);
+  for (Matrix& m : matrices) free_matrix(m);
+  for (void* p : {(void*)d_input, (void*)d_added, (void*)d_bias, (void*)d_output, scratch.memory, (void*)scratch.counters}) cudaFree(p);
+}
+
+void check_all_packed() {
+  for (const TensorType& t : tensor_types) {
+    if (!has_packed_pairs(t.id)) continue;
+    check_packed(t.id, {96}, 512, true, true, {1, 2, 3, 4, 5, 8, 9, 16, 7});
+    check_packed(t.id, {130, 40}, 256, true, false, {1, 6, 12, 16, 33});
+    check_packed(t.id, {33}, 2048, false, true, {2, 7, 10, 17});
+#ifndef M40_EMULATED
+    check_packed(t.id, {1024, 256, 256}, 4096, false, false, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 32});
+    check_packed(t.id, {4096}, 4096, false, true, {1, 8, 16});
+    check_packed(t.id, {512}, 14336, false, true, {2, 8, 16});
+#endif
+  }
+}
+
+}  // namespace
+
+#endif
