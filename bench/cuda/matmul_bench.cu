@@ -6,7 +6,7 @@
 //   matmul_bench time [TYPE...]   the matrices of a 7B layer, in graphs over weights larger than any L2
 //   matmul_bench prompt [TYPE...] the same with the kernels of prompts, from 16 tokens on
 //   matmul_bench experts [TYPE...] products with the experts of a layer, of decoded tokens and of prompts
-//   matmul_bench packed [TYPE...] products with packed pairs beside those in FP32, up to 16 tokens
+//   matmul_bench packed [TYPE...] products with packed pairs beside those in FP32
 //   matmul_bench mix [TOKENS...]  a whole stack of layers at matmul cost alone, for Q4_K_M, Q8_0 and F16
 //
 // Needs the reference library's unpacking: link kernels.cpp and the four kernels_*.cpp beside it.
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
     }
     for (uint32_t type : types) {
       if (what == "packed") {
-        if (has_packed_pairs(type)) time_packed(b, type, {1, 2, 4, 8, 16});
+        if (has_packed_pairs(type)) time_packed(b, type, {1, 2, 4, 8, 16, 64, 128, 512});
         continue;
       }
       if (what != "experts") time_type(b, type, counts, prompt);

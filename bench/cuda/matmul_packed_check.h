@@ -3,6 +3,7 @@
 #define M40_BENCH_CUDA_MATMUL_PACKED_CHECK_H
 
 #include "../../cuda/kernels/matmul_decode_args.cuh"
+#include "../../cuda/kernels/matmul_prefill.cuh"
 #include "../../cuda/ops/matmul_packed.h"
 #include "matmul_check.h"
 
@@ -115,10 +116,20 @@ float packed_decoded(const IntegerRow& row, const std::vector<IntegerRun>& runs,
   return all;
 }
 
+// As a prompt's rows are added: a chain for each split.
+float packed_prefilled(const IntegerRow& row, const std::vector<IntegerRun>& runs, int n_minimums, uint32_t n_blocks, uint32_t splits) {
+  float all = 0;
+  for (uint32_t split = 0; split < splits; split++) {
+    const float u = packed_chain(row, runs, n_minimums, n_blocks * split / splits, n_blocks * (split + 1) / splits);
+    all = split == 0 ? u : all + u;
+  }
+  return all;
+}
+
 bool same_bits(float a, float b) { return memcmp(&a, &b, 4) == 0 || (a != a && b != b); }
 
 // One or more weights of a type that share an input. Some runs of it are zeros, tiny or not numbers.
-void check_packed(uint32_t type, const std::vector<uint32_t>& rows, uint32_t columns, bool bias, bool residual, const std::vector<uint32_t>& counts) {
+void check_packed(uint32_t type, const std::vector<uint32_t>& rows, uint32_t columns, bool bias, bool residual, const std::vector<uint32_t>& counts, bool prefill = false) {
   if (columns % find_tensor_type(type)->block_weights != 0) return;
   const uint32_t most = *std::max_element(counts.begin(), counts.end()), n_blocks = columns / 32;
   std::vector<Matrix> matrices;
@@ -135,19 +146,30 @@ void check_packed(uint32_t type, const std::vector<uint32_t>& rows, uint32_t col
     for (int i = 0; i < 16; i++) x[i] *= n % 5 == 1 ? 0.0f : n % 5 == 2 ? 1e-26f : n % 5 == 3 ? 1e-18f : 1.0f;
     if (n % 7 == 6) x[columns / 2] = n % 2 == 0 ? INFINITY : NAN;
   }
-  for (uint32_t n = 0; n < most; n++) {
-    const std::vector<IntegerRun> runs = integer_runs(type, &input[size_t{n} * in_stride], columns);
-    uint32_t column = 0;
-    for (const Matrix& m : matrices) {
-      const uint32_t splits = decode_splits(m.packed.rows, columns);
-      for (uint32_t r = 0; r < m.packed.rows; r++, column++) {
-        const IntegerRow row = integer_row(type, m.raw.data() + r * raw_row_bytes(type, columns), columns);
-        const float sum = packed_decoded(row, runs, minimums_of(type), n_blocks, splits);
+  struct Row {
+    IntegerRow row;
+    uint32_t splits;
+  };
+  std::vector<Row> all_rows;
+  for (const Matrix& m : matrices) {
+    const uint32_t splits = prefill ? prefill_splits(m.packed.rows, columns) : decode_splits(m.packed.rows, columns);
+    for (uint32_t r = 0; r < m.packed.rows; r++) all_rows.push_back({integer_row(type, m.raw.data() + r * raw_row_bytes(type, columns), columns), splits});
+  }
+  std::atomic<uint32_t> next{0};
+  const auto multiply = [&] {
+    for (uint32_t n; (n = next++) < most;) {
+      const std::vector<IntegerRun> runs = integer_runs(type, &input[size_t{n} * in_stride], columns);
+      for (uint32_t column = 0; column < total; column++) {
+        const float sum = (prefill ? packed_prefilled : packed_decoded)(all_rows[column].row, runs, minimums_of(type), n_blocks, all_rows[column].splits);
         const size_t at = size_t{n} * out_stride + column;
         wanted[at] = sum + (bias ? biases[column] : 0.0f) + (residual ? added[at] : 0.0f);
       }
     }
-  }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < std::thread::hardware_concurrency(); i++) threads.emplace_back(multiply);
+  multiply();
+  for (std::thread& thread : threads) thread.join();
   const auto copied = [](const std::vector<float>& values) {
     float* const memory = static_cast<float*>(device_alloc(values.size() * 4));
     must(cudaMemcpy(memory, values.data(), values.size() * 4, cudaMemcpyHostToDevice), "copy");
@@ -157,7 +179,7 @@ void check_packed(uint32_t type, const std::vector<uint32_t>& rows, uint32_t col
   const Scratch scratch = make_scratch(packed_scratch_bytes(rows.data(), static_cast<uint32_t>(rows.size()), columns, most));
   std::string name = std::string(find_tensor_type(type)->name) + " packed, rows";
   for (uint32_t r : rows) name += " " + std::to_string(r);
-  name += ", columns " + std::to_string(columns);
+  name += ", columns " + std::to_string(columns) + (prefill ? " prefill" : "");
   uint32_t unequal = 0, compared = 0;
   for (uint32_t n : counts) {
     // The last of all tokens: one meets partners and none.
@@ -166,7 +188,7 @@ void check_packed(uint32_t type, const std::vector<uint32_t>& rows, uint32_t col
     MatmulArgs args = {};
     args.input = d_input + size_t{first} * in_stride, args.input_stride = in_stride, args.output = d_output + size_t{first} * out_stride, args.output_stride = out_stride;
     args.residual = residual ? d_added + size_t{first} * out_stride : nullptr;
-    args.n_rows = n, args.columns = columns, args.n_weights = static_cast<uint32_t>(rows.size()), args.scratch = scratch;
+    args.n_rows = n, args.columns = columns, args.n_weights = static_cast<uint32_t>(rows.size()), args.scratch = scratch, args.prefill = prefill;
     uint32_t column = 0;
     for (size_t i = 0; i < rows.size(); i++) args.weights[i] = {matrices[i].packed, bias ? d_bias + column : nullptr, column}, column += rows[i];
     launch_packed_matmul(args, nullptr);
@@ -196,7 +218,11 @@ void check_all_packed() {
     check_packed(t.id, {96}, 512, true, true, {1, 2, 3, 4, 5, 8, 9, 16, 7});
     check_packed(t.id, {130, 40}, 256, true, false, {1, 6, 12, 16, 33});
     check_packed(t.id, {33}, 2048, false, true, {2, 7, 10, 17});
+    check_packed(t.id, {130, 40}, 512, true, true, {1, 20, 70, 150}, true);
+    check_packed(t.id, {33}, 2048, false, false, {9, 129}, true);
 #ifndef M40_EMULATED
+    check_packed(t.id, {1024, 256, 256}, 4096, false, true, {1, 16, 64, 200}, true);
+    check_packed(t.id, {256}, 8192, true, true, {1, 40, 128, 300}, true);
     check_packed(t.id, {1024, 256, 256}, 4096, false, false, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 32});
     check_packed(t.id, {4096}, 4096, false, true, {1, 8, 16});
     check_packed(t.id, {512}, 14336, false, true, {2, 8, 16});

@@ -3,12 +3,15 @@
 
 #include "matmul_packed_launch.cuh"
 #include "matmul_plan.h"
+#include "../kernels/matmul_prefill.cuh"
 
 namespace m40::cuda {
 
 namespace {
 
-constexpr uint32_t packed_pass = 32;  // tokens
+constexpr uint32_t decode_pass = 32;                               // tokens
+constexpr uint32_t prefill_whole = packed_prefill_tile(16);        // tokens that a pass over a prompt is of, but for the last
+constexpr uint64_t most_prefill_floats = uint64_t{8} << 20;        // of scratch memory that such a pass may take
 
 uint64_t partial_floats(uint32_t rows, uint64_t splits, uint32_t n_tokens) { return splits == 1 ? 0 : (splits * rows * n_tokens + 3) / 4 * 4; }
 
@@ -23,6 +26,9 @@ void for_packed_type(uint32_t type, const Function& f) {
 // Tokens of a group.
 uint32_t packed_tokens(uint32_t n_tokens) { return n_tokens <= 1 ? 1 : n_tokens <= 2 ? 2 : n_tokens <= 4 ? 4 : n_tokens <= 8 ? 8 : 16; }
 
+// The same of a prompt: of few tokens, so that more warps have some.
+uint32_t prefill_tokens(uint32_t n_tokens) { return n_tokens <= packed_prefill_tile(8) ? 8 : 16; }
+
 // Floats of a group's block, with the most sums that a type has.
 uint64_t block_floats(uint32_t tokens) {
   switch (tokens) {
@@ -34,55 +40,90 @@ uint64_t block_floats(uint32_t tokens) {
   }
 }
 
-uint64_t pair_floats(uint32_t n_tokens, uint32_t columns) {
-  const uint32_t tokens = packed_tokens(n_tokens);
+uint64_t pair_floats(uint32_t n_tokens, uint32_t columns, uint32_t tokens) {
   return uint64_t{(n_tokens + tokens - 1) / tokens} * packed_blocks(columns) * block_floats(tokens);
 }
 
-void launch_pass(const MatmulArgs& args, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
-  const uint32_t tokens = packed_tokens(n_tokens), token_blocks = (n_tokens + tokens - 1) / tokens;
+// How tokens are cut into groups and thread blocks, and columns into splits.
+struct PackedPass {
+  bool prefill;
+  uint32_t n_tokens, tokens;
+
+  uint32_t block_tokens() const { return prefill ? packed_prefill_tile(static_cast<int>(tokens)) : tokens; }
+  uint32_t token_blocks() const { return (n_tokens + block_tokens() - 1) / block_tokens(); }
+  uint32_t splits(uint32_t rows, uint32_t columns) const { return prefill ? prefill_splits(rows, columns) : decode_splits(rows, columns); }
+  uint64_t partials(uint32_t rows, uint32_t columns) const { return partial_floats(rows, splits(rows, columns), n_tokens); }
+};
+
+PackedPass pass_of(bool prefill, uint32_t n_tokens) { return {prefill, n_tokens, prefill ? prefill_tokens(n_tokens) : packed_tokens(n_tokens)}; }
+
+void launch_pass(const MatmulArgs& args, uint32_t first, const PackedPass& pass, const uint32_t* indices, uint32_t n, cudaStream_t stream) {
   float* const pairs = static_cast<float*>(args.scratch.memory);
-  for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) {
-    MatmulDecodeArgs decode = {};
-    decode.input = pairs;
-    decode.output = args.output + size_t{first} * args.output_stride;
-    decode.output_stride = args.output_stride;
-    decode.residual = args.residual == nullptr ? nullptr : args.residual + size_t{first} * args.output_stride;
-    decode.scale = args.scale;
-    decode.n_tokens = n_tokens;
-    decode.columns = args.columns;
-    decode.partials = pairs + pair_floats(n_tokens, args.columns);
-    decode.counters = args.scratch.counters;
-    uint32_t n_blocks = 0, n_counters = 0;
-    uint64_t n_partials = 0;
-    for (uint32_t i = 0; i < n; i++) {
-      const MatmulWeight& from = args.weights[indices[i]];
-      const uint32_t splits = decode_splits(from.split_rows(), args.columns), row_sets = packed_tiles(from.weight.rows);
-      decode.weights[decode.n_weights++] = {from.weight, from.bias, from.factor, from.output_column, splits, n_blocks, n_counters, n_partials};
-      n_blocks += row_sets * splits * token_blocks;
-      if (splits > 1) n_counters += row_sets * token_blocks;
-      n_partials += partial_floats(from.weight.rows, splits, n_tokens);
+  MatmulDecodeArgs product = {};
+  product.input = pairs;
+  product.output = args.output + size_t{first} * args.output_stride;
+  product.output_stride = args.output_stride;
+  product.residual = args.residual == nullptr ? nullptr : args.residual + size_t{first} * args.output_stride;
+  product.scale = args.scale;
+  product.n_tokens = pass.n_tokens;
+  product.columns = args.columns;
+  product.partials = pairs + pair_floats(pass.n_tokens, args.columns, pass.tokens);
+  product.counters = args.scratch.counters;
+  uint32_t n_counters = 0;
+  uint64_t n_partials = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const MatmulWeight& from = args.weights[indices[i]];
+    const uint32_t splits = pass.splits(from.split_rows(), args.columns), row_sets = packed_tiles(from.weight.rows);
+    product.weights[product.n_weights++] = {from.weight, from.bias, from.factor, from.output_column, splits, product.n_blocks, n_counters, n_partials};
+    product.n_blocks += row_sets * splits * pass.token_blocks();
+    if (splits > 1) n_counters += row_sets * pass.token_blocks();
+    n_partials += partial_floats(from.weight.rows, splits, pass.n_tokens);
+  }
+  for_packed_type(args.weights[indices[0]].weight.type, [&](auto t) {
+    launch_packed_inputs<decltype(t)::value>({args.input + size_t{first} * args.input_stride, args.input_stride, pass.n_tokens, args.columns, pairs}, pass.tokens, stream);
+    if (pass.prefill) {
+      launch_prefill_packed<decltype(t)::value>(product, pass.tokens, args.prefill_share, stream);
+    } else {
+      launch_decode_packed<decltype(t)::value>(product, pass.tokens, product.n_blocks, stream);
     }
-    decode.n_blocks = n_blocks;
-    for_packed_type(type, [&](auto t) {
-      launch_packed_inputs<decltype(t)::value>({args.input + size_t{first} * args.input_stride, args.input_stride, n_tokens, args.columns, pairs}, tokens, stream);
-      launch_decode_packed<decltype(t)::value>(decode, tokens, n_blocks, stream);
-    });
   });
+}
+
+// Floats of scratch memory that a token of a prompt takes.
+uint64_t prefill_floats(uint32_t columns, uint64_t partials) { return partials + (pair_floats(16, columns, 16) + 15) / 16; }
+
+// Tokens that a pass over a prompt takes: as many whole tiles as have room in scratch, and counters.
+uint32_t prefill_pass(uint64_t floats_a_token) {
+  const uint64_t tiles = most_prefill_floats / (floats_a_token * prefill_whole);
+  return static_cast<uint32_t>(tiles < 1 ? 1 : tiles) * prefill_whole;
 }
 
 }  // namespace
 
 uint64_t packed_scratch_bytes(const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows) {
-  const uint32_t most = std::min(max_rows, packed_pass);
-  uint64_t floats = 0, pairs = 0;
-  for (uint32_t i = 0; i < n_weights; i++) floats += partial_floats(rows[i], decode_splits(rows[i], columns), most);
-  for (uint32_t n = 1; n <= most; n++) pairs = std::max(pairs, pair_floats(n, columns));
-  return (floats + pairs) * sizeof(float);
+  uint64_t most = 0;
+  for (uint32_t n = 1; n <= std::min(max_rows, decode_pass); n++) {
+    const PackedPass pass = pass_of(false, n);
+    uint64_t floats = pair_floats(n, columns, pass.tokens);
+    for (uint32_t i = 0; i < n_weights; i++) floats += pass.partials(rows[i], columns);
+    most = std::max(most, floats);
+  }
+  uint64_t partials = 0;
+  for (uint32_t i = 0; i < n_weights; i++) partials += partial_floats(rows[i], prefill_splits(rows[i], columns), 1);
+  const uint64_t a_token = prefill_floats(columns, partials), n = std::min(max_rows, prefill_pass(a_token));
+  return std::max(most, (n + prefill_whole - 1) / prefill_whole * prefill_whole * a_token) * sizeof(float);
 }
 
 void launch_packed_matmul(const MatmulArgs& args, cudaStream_t stream) {
-  for (uint32_t first = 0; first < args.n_rows; first += packed_pass) launch_pass(args, first, std::min(args.n_rows - first, packed_pass), stream);
+  for_each_type(args, [&](uint32_t, const uint32_t* indices, uint32_t n) {
+    uint32_t most = decode_pass;
+    if (args.prefill) {
+      uint64_t partials = 0;
+      for (uint32_t i = 0; i < n; i++) partials += partial_floats(args.weights[indices[i]].weight.rows, prefill_splits(args.weights[indices[i]].split_rows(), args.columns), 1);
+      most = prefill_pass(prefill_floats(args.columns, partials));
+    }
+    for (uint32_t first = 0; first < args.n_rows; first += most) launch_pass(args, first, pass_of(args.prefill, std::min(args.n_rows - first, most)), indices, n, stream);
+  });
 }
 
 }  // namespace m40::cuda

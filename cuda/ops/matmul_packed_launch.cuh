@@ -4,8 +4,10 @@
 #define M40_OPS_MATMUL_PACKED_LAUNCH_CUH
 
 #include "../kernels/matmul_decode_packed.cuh"
+#include "../kernels/matmul_prefill_packed.cuh"
 #include "../kernels/packed_inputs.cuh"
 #include "matmul_packed.h"
+#include "multiprocessors.h"
 
 namespace m40::cuda {
 
@@ -13,6 +15,12 @@ template <uint32_t kType>
 void launch_packed_inputs(const PackedInputsArgs& args, uint32_t tokens, cudaStream_t stream);
 template <uint32_t kType>
 void launch_decode_packed(const MatmulDecodeArgs& args, uint32_t tokens, uint32_t n_blocks, cudaStream_t stream);
+// share: of the device's places for thread blocks, limited_blocks().
+template <uint32_t kType>
+void launch_prefill_packed(const MatmulDecodeArgs& args, uint32_t tokens, uint32_t share, cudaStream_t stream);
+
+// Thread blocks a multiprocessor that the compiler is to leave registers for.
+constexpr int packed_residency(int tokens) { return tokens == 16 ? 1 : 2; }
 
 #ifdef M40_PACKED_INSTANTIATE
 
@@ -41,11 +49,23 @@ template <uint32_t kType>
 void launch_decode_packed(const MatmulDecodeArgs& args, uint32_t tokens, uint32_t n_blocks, cudaStream_t stream) {
   for_packed_tokens(tokens, [&](auto t) {
     constexpr int T = decltype(t)::value;
-    M40_LAUNCH((matmul_decode_packed_kernel<kType, T, 4, (T == 16 ? 1 : 2)>), dim3(n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
+    M40_LAUNCH((matmul_decode_packed_kernel<kType, T, 4, packed_residency(T)>), dim3(n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
   });
 }
 
+// tokens: 8 or 16.
+template <uint32_t kType>
+void launch_prefill_packed(const MatmulDecodeArgs& args, uint32_t tokens, uint32_t share, cudaStream_t stream) {
+  const dim3 grid(limited_blocks(args.n_blocks, static_cast<uint32_t>(packed_residency(static_cast<int>(tokens))), share)), block(packed_prefill_warps * 32);
+  if (tokens == 8) {
+    M40_LAUNCH((matmul_prefill_packed_kernel<kType, 8, packed_residency(8)>), grid, block, 0, stream, args);
+  } else {
+    M40_LAUNCH((matmul_prefill_packed_kernel<kType, 16, packed_residency(16)>), grid, block, 0, stream, args);
+  }
+}
+
 #define M40_PACKED_TYPE(name)                                                                       \
+  template void launch_prefill_packed<M40_TYPE_##name>(const MatmulDecodeArgs&, uint32_t, uint32_t, cudaStream_t); \
   template void launch_packed_inputs<M40_TYPE_##name>(const PackedInputsArgs&, uint32_t, cudaStream_t); \
   template void launch_decode_packed<M40_TYPE_##name>(const MatmulDecodeArgs&, uint32_t, uint32_t, cudaStream_t);
 
