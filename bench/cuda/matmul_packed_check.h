@@ -48,6 +48,50 @@ IntegerRow integer_row(uint32_t type, const uint8_t* raw, uint32_t columns) {
         }
         break;
       }
+      case M40_TYPE_Q3_K: {
+        const uint8_t *const high = raw, *const q = raw + 32, *const six = raw + 96;
+        for (int c = 0; c < 256; c++) row.w.push_back(((q[c / 128 * 32 + c % 32] >> c % 128 / 32 * 2 & 3) | (high[c % 32] >> c / 32 & 1) << 2) - 4);
+        for (int k = 0; k < 16; k++) {
+          const int scale = (k < 8 ? six[k] & 15 : six[k - 8] >> 4) | (six[8 + k % 4] >> 2 * (k / 4) & 3) << 4;
+          run(half_at(raw + 108) * static_cast<float>(scale - 32), 0.0f);
+        }
+        break;
+      }
+      case M40_TYPE_Q2_K: {
+        const uint8_t* const q = raw + 16;
+        for (int c = 0; c < 256; c++) row.w.push_back((q[c / 128 * 32 + c % 32] >> c % 128 / 32 * 2 & 3) - 2);
+        for (int k = 0; k < 16; k++) {
+          volatile const float scale = half_at(raw + 80) * static_cast<float>(raw[k] & 15), less = half_at(raw + 82) * static_cast<float>(raw[k] >> 4);
+          run(scale, fmaf(scale, 2.0f, -less));
+        }
+        break;
+      }
+      case M40_TYPE_TQ1_0:
+      case M40_TYPE_TQ2_0: {
+        const auto trit = [&](int byte, int power) {
+          uint8_t q = raw[byte];
+          for (int i = 0; i < power; i++) q = static_cast<uint8_t>(q * 3);
+          return (q * 3 >> 8) - 1;
+        };
+        for (int c = 0; c < 256; c++) {
+          if (type == M40_TYPE_TQ2_0) {
+            row.w.push_back((raw[c / 128 * 32 + c % 32] >> c % 128 / 32 * 2 & 3) - 1);
+          } else {
+            row.w.push_back(c < 160 ? trit(c % 32, c / 32) : c < 240 ? trit(32 + c % 16, (c - 160) / 16) : trit(48 + c % 4, (c - 240) / 4));
+          }
+        }
+        for (int k = 0; k < 16; k++) run(half_at(raw + (type == M40_TYPE_TQ2_0 ? 64 : 52)), 0.0f);
+        break;
+      }
+      case M40_TYPE_MXFP4: {
+        constexpr int twice[8] = {0, 1, 2, 3, 4, 6, 8, 12};
+        for (int i = 0; i < 32; i++) {
+          const int q = i < 16 ? raw[1 + i] & 15 : raw[1 + i - 16] >> 4;
+          row.w.push_back(q < 8 ? twice[q] : -twice[q - 8]);
+        }
+        for (int i = 0; i < 2; i++) run(ldexpf(1.0f, raw[0] - 128), 0.0f);
+        break;
+      }
       default: break;
     }
   }

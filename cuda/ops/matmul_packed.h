@@ -12,7 +12,8 @@ constexpr bool has_packed_pairs(uint32_t type) {
 #ifdef M40_PACKED_ONLY_Q4_K
     case M40_TYPE_Q4_K: return true;
 #else
-    case M40_TYPE_Q4_0: case M40_TYPE_Q4_1: case M40_TYPE_Q4_K: return true;
+    case M40_TYPE_Q4_0: case M40_TYPE_Q4_1: case M40_TYPE_Q4_K: case M40_TYPE_Q3_K: case M40_TYPE_Q2_K: case M40_TYPE_TQ1_0: case M40_TYPE_TQ2_0: case M40_TYPE_MXFP4:
+      return true;
 #endif
     default: return false;
   }
