@@ -21,14 +21,20 @@ constexpr float packed_unit = 1.0f / 281474976710656.0f, packed_units = 28147497
 // for scales, and for the unit, in the exponents of floats.
 constexpr float packed_least_sum = 1e-24f, packed_most_sum = 1e20f;
 
-// Of T tokens and a block of 32 columns, with kSums sums of activations each (0: none, 1: of the block, 2: of its runs):
-// X [32][pairs], what the runs' sums start from [2][pairs], the runs' scales [2][T], the sums [kSums][T]. One token has
-// no partner.
+// Of T tokens (1, 2, 4, 8 or 16) and a block of 32 columns, with n_sums sums of activations each (0: none, 1: of the
+// block, 2: of its runs): X [32][pairs], what the runs' sums start from [2][pairs], the runs' scales [2][T], the sums
+// [n_sums][T]. One token has no partner.
+struct PackedLayoutOf {
+  int pairs, starts, scales, sums, floats;
+
+  __host__ __device__ constexpr PackedLayoutOf(int T, int n_sums)
+      : pairs(T == 1 ? 1 : T / 2), starts(32 * pairs), scales(starts + 2 * pairs), sums(scales + 2 * T), floats((sums + n_sums * T + 3) / 4 * 4) {}
+};
+
 template <int T, int kSums>
 struct PackedBlock {
-  static constexpr int kPairs = T == 1 ? 1 : T / 2, kRuns = 32 / packed_run;
-  static constexpr int kStarts = 32 * kPairs, kScales = kStarts + kRuns * kPairs, kSumsAt = kScales + kRuns * T;
-  static constexpr int kFloats = (kSumsAt + kSums * T + 3) / 4 * 4;
+  static constexpr PackedLayoutOf kLayout = PackedLayoutOf(T, kSums);
+  static constexpr int kPairs = kLayout.pairs, kStarts = kLayout.starts, kScales = kLayout.scales, kSumsAt = kLayout.sums, kFloats = kLayout.floats;
 };
 
 struct PackedInputsArgs {
@@ -37,6 +43,7 @@ struct PackedInputsArgs {
   uint32_t n_tokens;
   uint32_t columns;  // a multiple of 32
   float* packed;     // [groups of T tokens][columns / 32][PackedBlock<T, kSums>::kFloats]
+  uint32_t n_blocks;  // walk_blocks()
 };
 
 }  // namespace m40::cuda

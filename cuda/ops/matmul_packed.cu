@@ -1,9 +1,9 @@
 // Plans products with packed pairs: the launch that makes the pairs, and that of the weights of each type.
 #include "matmul_packed.h"
 
+#include "../kernels/matmul_prefill.cuh"
 #include "matmul_packed_launch.cuh"
 #include "matmul_plan.h"
-#include "../kernels/matmul_prefill.cuh"
 
 namespace m40::cuda {
 
@@ -81,7 +81,8 @@ void launch_pass(const MatmulArgs& args, uint32_t first, const PackedPass& pass,
     n_partials += partial_floats(from.weight.rows, splits, pass.n_tokens);
   }
   for_packed_type(args.weights[indices[0]].weight.type, [&](auto t) {
-    launch_packed_inputs<decltype(t)::value>({args.input + size_t{first} * args.input_stride, args.input_stride, pass.n_tokens, args.columns, pairs}, pass.tokens, stream);
+    launch_packed_inputs<decltype(t)::value>({args.input + size_t{first} * args.input_stride, args.input_stride, pass.n_tokens, args.columns, pairs, 0},
+                                             pass.tokens, pass.prefill ? args.prefill_share : all_places, stream);
     if (pass.prefill) {
       launch_prefill_packed<decltype(t)::value>(product, pass.tokens, args.prefill_share, stream);
     } else {

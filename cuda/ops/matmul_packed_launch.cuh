@@ -11,15 +11,16 @@
 
 namespace m40::cuda {
 
+// share: of the device's places for thread blocks, limited_blocks().
 template <uint32_t kType>
-void launch_packed_inputs(const PackedInputsArgs& args, uint32_t tokens, cudaStream_t stream);
+void launch_packed_inputs(const PackedInputsArgs& args, uint32_t tokens, uint32_t share, cudaStream_t stream);
 template <uint32_t kType>
 void launch_decode_packed(const MatmulDecodeArgs& args, uint32_t tokens, uint32_t n_blocks, cudaStream_t stream);
-// share: of the device's places for thread blocks, limited_blocks().
 template <uint32_t kType>
 void launch_prefill_packed(const MatmulDecodeArgs& args, uint32_t tokens, uint32_t share, cudaStream_t stream);
 
 // Thread blocks a multiprocessor that the compiler is to leave registers for.
+constexpr uint32_t packed_inputs_residency = 8;
 constexpr int packed_residency(int tokens) { return tokens == 16 ? 1 : 2; }
 
 #ifdef M40_PACKED_INSTANTIATE
@@ -37,11 +38,12 @@ void for_packed_tokens(uint32_t tokens, const Function& f) {
 }
 
 template <uint32_t kType>
-void launch_packed_inputs(const PackedInputsArgs& args, uint32_t tokens, cudaStream_t stream) {
+void launch_packed_inputs(const PackedInputsArgs& given, uint32_t tokens, uint32_t share, cudaStream_t stream) {
   for_packed_tokens(tokens, [&](auto t) {
     constexpr int T = decltype(t)::value;
-    const uint64_t n_blocks = packed_inputs_blocks<T>(args.n_tokens, args.columns);
-    M40_LAUNCH((packed_inputs_kernel<kType, T>), dim3(static_cast<uint32_t>(n_blocks)), dim3(packed_inputs_threads), 0, stream, args);
+    PackedInputsArgs args = given;
+    args.n_blocks = static_cast<uint32_t>(packed_inputs_blocks<T>(args.n_tokens, args.columns));
+    M40_LAUNCH((packed_inputs_kernel<kType, T>), dim3(limited_blocks(args.n_blocks, packed_inputs_residency, share)), dim3(packed_inputs_threads), 0, stream, args);
   });
 }
 
@@ -66,7 +68,7 @@ void launch_prefill_packed(const MatmulDecodeArgs& args, uint32_t tokens, uint32
 
 #define M40_PACKED_TYPE(name)                                                                       \
   template void launch_prefill_packed<M40_TYPE_##name>(const MatmulDecodeArgs&, uint32_t, uint32_t, cudaStream_t); \
-  template void launch_packed_inputs<M40_TYPE_##name>(const PackedInputsArgs&, uint32_t, cudaStream_t); \
+  template void launch_packed_inputs<M40_TYPE_##name>(const PackedInputsArgs&, uint32_t, uint32_t, cudaStream_t); \
   template void launch_decode_packed<M40_TYPE_##name>(const MatmulDecodeArgs&, uint32_t, uint32_t, cudaStream_t);
 
 #endif
