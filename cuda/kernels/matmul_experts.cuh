@@ -52,11 +52,16 @@ struct MatmulExpertsArgs {
   ExpertSlotSum sum;        // with one weight
 };
 
+// Sums of a lane that are added at a time.
+template <int T, int R>
+__host__ __device__ constexpr int expert_sum_slots() {
+  return R * T < 16 ? R * T : 16;
+}
+
 template <uint32_t kType, int T, int R>
 struct ExpertTileShared {
-  static constexpr int kSlots = R * T < 16 ? R * T : 16;  // sums of a lane that are added at a time
   static constexpr int kWalk = walk_floats<kType, T, R>();
-  static constexpr int kFloats = 2 * static_cast<int>(expert_parts) * larger(kWalk, kSlots * 32);
+  static constexpr int kFloats = 2 * static_cast<int>(expert_parts) * larger(kWalk, expert_sum_slots<T, R>() * 32);
 };
 
 // What a thread block multiplies at a time. What is needed again after the walk waits in shared memory: registers are
@@ -96,12 +101,15 @@ struct PieceInputs : LaunchInputs {
   __device__ __forceinline__ uint32_t operator()(uint32_t t) const { return piece.inputs[t]; }
 };
 
+// Adds up the sums of the warps that share columns, and stores them. shared: where the warps' sums have room.
+template <int T, int R>
+__device__ __forceinline__ void store_expert_sums(const MatmulExpertsArgs& args, const ExpertPiece& piece, float* shared, const float (&acc)[R][T]);
+
 // The slots of a piece, T or fewer, times 32 * R rows of two weights, or 2 * 32 * R of one. kInPlace: as WalkedFormat
 // has it.
 template <uint32_t kType, int T, int R, bool kInPlace>
 __device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, const ExpertPiece& piece, const void* table, float* shared) {
   using Shared = ExpertTileShared<kType, T, R>;
-  constexpr int kSlots = Shared::kSlots;
   float acc[R][T];
   clear(acc);
   {
@@ -117,7 +125,12 @@ __device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, co
                                                             table, shared + warp * Shared::kWalk, [](float(&)[T]) {}, acc);
     }
   }
+  store_expert_sums<T, R>(args, piece, shared, acc);
+}
 
+template <int T, int R>
+__device__ __forceinline__ void store_expert_sums(const MatmulExpertsArgs& args, const ExpertPiece& piece, float* shared, const float (&acc)[R][T]) {
+  constexpr int kSlots = expert_sum_slots<T, R>();
   const uint32_t thread = thread_index(), lane = thread % 32, warp = thread / 32;
   const ExpertUnits units(in_register(args.parts), in_register(args.decode.n_weights));
   const auto finished = [&](uint32_t unit, uint32_t s, uint32_t row, uint32_t slot) {

@@ -3,6 +3,7 @@
 
 #include "launch_list.h"
 #include "matmul_launch.cuh"
+#include "matmul_packed.h"
 #include "matmul_plan.h"
 #include "matmul_prefill.h"
 #include "multiprocessors.h"
@@ -47,6 +48,10 @@ void launch_decode_types(uint32_t type, uint32_t other, const MatmulDecodeArgs& 
   M40_MATMUL_PAIRS(M40_PAIR)
 #undef M40_PAIR
   for_type(type, [&](auto t) { launch_decode<decltype(t)::value, decltype(t)::value>(args, launch, stream); });
+}
+
+bool has_packed(const MatmulArgs& args) {
+  return args.packed && std::any_of(args.weights, args.weights + args.n_weights, [](const MatmulWeight& w) { return has_packed_pairs(w.weight.type); });
 }
 
 bool has_rare(const MatmulArgs& args) {
@@ -210,11 +215,12 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
 
 }  // namespace
 
-uint64_t matmul_scratch_bytes(const uint32_t*, const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows) {
+uint64_t matmul_scratch_bytes(const uint32_t*, const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows, bool packed) {
   // A part of a weight has no more splits than a weight of so many rows.
   uint64_t floats = 0;
   for (uint32_t i = 0; i < n_weights; i++) floats += partial_floats(rows[i], decode_splits(rows[i], columns), max_rows < decode_pass ? max_rows : decode_pass);
-  return std::max(floats * sizeof(float), prefill_scratch_bytes(rows, n_weights, columns, max_rows));
+  const uint64_t exact = std::max(floats * sizeof(float), prefill_scratch_bytes(rows, n_weights, columns, max_rows));
+  return packed ? std::max(exact, packed_scratch_bytes(rows, n_weights, columns, max_rows)) : exact;
 }
 
 // Every thread block does the prologue again. That costs no more than a launch with one token, where all of them run at
@@ -222,6 +228,7 @@ uint64_t matmul_scratch_bytes(const uint32_t*, const uint32_t* rows, uint32_t n_
 // more.
 bool matmul_fuses(const MatmulArgs& args) {
   if (args.prologue.kind == MatmulPrologue::kNone) return true;
+  if (has_packed(args)) return false;  // pairs are made by a launch of their own
   // Written down, a prologue is a body of its own: a thread block may compute many blocks, and each would repeat it.
   if (args.prefill || args.n_rows != 1 || LaunchList::current() != nullptr) return false;
   bool at_once = true;
@@ -236,6 +243,18 @@ bool matmul_fuses(const MatmulArgs& args) {
 
 void launch_matmul(const MatmulArgs& args, cudaStream_t stream) {
   if (args.n_rows == 0) return;
+  if (has_packed(args)) {
+    MatmulArgs packed = args, others = args;
+    packed.n_weights = others.n_weights = 0;
+    for (uint32_t i = 0; i < args.n_weights; i++) {
+      MatmulArgs& of = has_packed_pairs(args.weights[i].weight.type) ? packed : others;
+      of.weights[of.n_weights++] = args.weights[i];
+    }
+    launch_packed_matmul(packed, stream);
+    if (others.n_weights == 0) return;
+    others.packed = false;
+    return launch_matmul(others, stream);
+  }
   if (args.prefill) return launch_prefill_matmul(args, stream);
   // A rare type has no kernel for several tokens where columns cannot be loaded four at a time.
   const bool one_by_one = !can_load_four(args) && has_rare(args);

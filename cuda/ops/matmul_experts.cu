@@ -1,9 +1,11 @@
 // Plans products of rows with the weights of an expert each; those of prompts are matmul_prefill_experts.cu's.
 #include "expert_groups.h"
+#include "matmul_experts_packed.h"
 #include "matmul_launch.cuh"
 #include "matmul_plan.h"
 #include "matmul_prefill.h"
 #include "multiprocessors.h"
+#include "packed_types.h"
 
 namespace m40::cuda {
 
@@ -58,7 +60,11 @@ void launch_weights(const ExpertMatmulArgs& args, uint32_t first, uint32_t n, co
   const bool few = uint64_t{groups.n_slots} * row_blocks(4) < 3 * uint64_t{multiprocessors()};
   const uint32_t row_groups = groups.tiles == nullptr && few ? 2 : 4;
   expert.row_blocks = row_blocks(row_groups);
-  for_type(args.weights[first].type, [&](auto t) { launch_experts<decltype(t)::value>(expert, row_groups, stream); });
+  const uint32_t type = args.weights[first].type;
+  if (args.packed && has_packed_pairs(type)) {
+    return launch_packed_expert_tiles(expert, type, row_groups, args.scratch, whole ? args.prefill_share : all_places, stream);
+  }
+  for_type(type, [&](auto t) { launch_experts<decltype(t)::value>(expert, row_groups, stream); });
 }
 
 void launch_decode_experts(const ExpertMatmulArgs& args, cudaStream_t stream) {
@@ -90,8 +96,19 @@ bool expert_matmul_sums(const ExpertMatmulArgs& args) {
 
 void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream) {
   if (args.n_tokens == 0) return;
-  if (args.prefill) return launch_prefill_expert_matmul(args, stream);
-  launch_decode_experts(args, stream);
+  if (!args.prefill) return launch_decode_experts(args, stream);
+  const auto is_packed = [&](const PackedWeight& w) { return args.packed && has_packed_pairs(w.type); };
+  if (std::none_of(args.weights, args.weights + args.n_weights, is_packed)) return launch_prefill_expert_matmul(args, stream);
+  if (std::all_of(args.weights, args.weights + args.n_weights, is_packed)) {
+    return launch_expert_tiles(args, grouped_by_expert(args, expert_tile_rows, 0, stream), true, stream);
+  }
+  for (uint32_t i = 0; i < args.n_weights; i++) {
+    ExpertMatmulArgs one = args;
+    one.n_weights = 1;
+    one.weights[0] = args.weights[i], one.shared[0] = args.shared[i];
+    one.biases[0] = args.biases[i], one.factors[0] = args.factors[i], one.output_column[0] = args.output_column[i];
+    launch_expert_matmul(one, stream);
+  }
 }
 
 }  // namespace m40::cuda

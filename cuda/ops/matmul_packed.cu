@@ -15,15 +15,6 @@ constexpr uint64_t most_prefill_floats = uint64_t{8} << 20;        // of scratch
 
 uint64_t partial_floats(uint32_t rows, uint64_t splits, uint32_t n_tokens) { return splits == 1 ? 0 : (splits * rows * n_tokens + 3) / 4 * 4; }
 
-// Calls f with the type as a template argument; types that lie alike are one.
-template <class Function>
-void for_packed_type(uint32_t type, const Function& f) {
-  if (type == M40_TYPE_TQ1_0) type = M40_TYPE_TQ2_0;
-  for_type(type, [&](auto t) {
-    if constexpr (has_packed_pairs(decltype(t)::value) && decltype(t)::value != M40_TYPE_TQ1_0) f(t);
-  });
-}
-
 // Tokens of a group.
 uint32_t packed_tokens(uint32_t n_tokens) { return n_tokens <= 1 ? 1 : n_tokens <= 2 ? 2 : n_tokens <= 4 ? 4 : n_tokens <= 8 ? 8 : 16; }
 

@@ -114,10 +114,12 @@ struct MatmulArgs {
   bool prefill = false;
   uint32_t prefill_share = all_places;
   MatmulPrologue prologue = {};
+  // Packed pairs of activations (kernels/packed_inputs_args.cuh) with the weights whose types have them.
+  bool packed = false;
 };
 
 // types may be nullptr: then enough for any types, since memory is planned before the tensors are known.
-uint64_t matmul_scratch_bytes(const uint32_t* types, const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows);
+uint64_t matmul_scratch_bytes(const uint32_t* types, const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows, bool packed = false);
 // Whether launch_matmul does args.prologue itself, to the same bits as the operation of its own followed by a matmul.
 bool matmul_fuses(const MatmulArgs& args);
 void launch_matmul(const MatmulArgs& args, cudaStream_t stream);
@@ -169,6 +171,9 @@ struct ExpertMatmulArgs {
   bool activates = false;
   uint32_t activation = 0;
   float alpha = 0, limit = 0;
+  // As in MatmulArgs; then scratch is of expert_matmul_scratch_bytes().
+  bool packed = false;
+  void* scratch = nullptr;
   // Sums the slots of each token, as launch_expert_sum does with this output as its input; nullptr: it does not. Only
   // where expert_matmul_sums() says so.
   const ExpertSumArgs* sum = nullptr;
@@ -177,6 +182,8 @@ struct ExpertMatmulArgs {
   uint32_t n_experts() const { return weights[0].n_experts + (shared[0].planes[0] != nullptr ? 1 : 0); }
 };
 
+// n_experts: the shared one included.
+uint64_t expert_matmul_scratch_bytes(uint32_t n_experts, uint32_t n_used, uint32_t columns, uint64_t max_tokens, bool packed);
 bool expert_matmul_activates(const ExpertMatmulArgs& args);
 bool expert_matmul_sums(const ExpertMatmulArgs& args);
 // Every expert has to exist: launch_check_experts ensures that where they do not come from launch_route.
