@@ -46,8 +46,11 @@ int main(int argc, char** argv) {
       if (what != "experts") time_type(b, type, counts, prompt);
       for (const ExpertLayer& l : expert_layers) {
         if (what != "experts") continue;
-        time_experts(b, type, l, {1, 2, 4, 8, 16, 32}, false);
-        time_experts(b, type, l, {16, 64, 512}, true);
+        for (bool packed : {false, true}) {
+          if (packed && !has_packed_pairs(type)) continue;
+          time_experts(b, type, l, {1, 2, 4, 8, 16, 32}, false, packed);
+          time_experts(b, type, l, {16, 64, 512}, true, packed);
+        }
       }
     }
   }

@@ -4,7 +4,7 @@
 
 #include "../../cuda/kernels/matmul_decode_args.cuh"
 #include "../../cuda/kernels/matmul_prefill.cuh"
-#include "../../cuda/ops/matmul_packed.h"
+#include "../../cuda/ops/packed_types.h"
 #include "matmul_check.h"
 
 namespace {
@@ -220,7 +220,7 @@ void check_packed(uint32_t type, const std::vector<uint32_t>& rows, uint32_t col
     return memory;
   };
   float *const d_input = copied(input), *const d_added = copied(added), *const d_bias = copied(biases), *const d_output = copied(added);
-  const Scratch scratch = make_scratch(packed_scratch_bytes(rows.data(), static_cast<uint32_t>(rows.size()), columns, most));
+  const Scratch scratch = make_scratch(matmul_scratch_bytes(nullptr, rows.data(), static_cast<uint32_t>(rows.size()), columns, most, true));
   std::string name = std::string(find_tensor_type(type)->name) + " packed, rows";
   for (uint32_t r : rows) name += " " + std::to_string(r);
   name += ", columns " + std::to_string(columns) + (prefill ? " prefill" : "");
@@ -232,10 +232,10 @@ void check_packed(uint32_t type, const std::vector<uint32_t>& rows, uint32_t col
     MatmulArgs args = {};
     args.input = d_input + size_t{first} * in_stride, args.input_stride = in_stride, args.output = d_output + size_t{first} * out_stride, args.output_stride = out_stride;
     args.residual = residual ? d_added + size_t{first} * out_stride : nullptr;
-    args.n_rows = n, args.columns = columns, args.n_weights = static_cast<uint32_t>(rows.size()), args.scratch = scratch, args.prefill = prefill;
+    args.n_rows = n, args.columns = columns, args.n_weights = static_cast<uint32_t>(rows.size()), args.scratch = scratch, args.prefill = prefill, args.packed = true;
     uint32_t column = 0;
     for (size_t i = 0; i < rows.size(); i++) args.weights[i] = {matrices[i].packed, bias ? d_bias + column : nullptr, column}, column += rows[i];
-    launch_packed_matmul(args, nullptr);
+    launch_matmul(args, nullptr);
     must(cudaGetLastError(), "launch");
     std::vector<float> output(added.size());
     must(cudaMemcpy(output.data(), d_output, output.size() * 4, cudaMemcpyDeviceToHost), name.c_str());
@@ -256,6 +256,76 @@ void check_packed(uint32_t type, const std::vector<uint32_t>& rows, uint32_t col
   for (void* p : {(void*)d_input, (void*)d_added, (void*)d_bias, (void*)d_output, scratch.memory, (void*)scratch.counters}) cudaFree(p);
 }
 
+// One or two weights of n_experts experts; as many tokens at a time as counts say, each time the last ones of all.
+void check_packed_experts(uint32_t type, const std::vector<uint32_t>& rows, uint32_t n_experts, uint32_t n_used, uint32_t columns, bool per_slot,
+                          const std::vector<uint32_t>& counts, bool prefill) {
+  if (columns % find_tensor_type(type)->block_weights != 0) return;
+  const uint32_t most = *std::max_element(counts.begin(), counts.end()), slots_a_row = per_slot ? 1 : n_used, slots = most * n_used, n_blocks = columns / 32;
+  std::vector<Matrix> matrices;
+  uint32_t total = 0;
+  for (uint32_t r : rows) matrices.push_back(make_matrix(type, n_experts, r, columns)), total += r;
+  const uint32_t out_stride = total + 3;
+  std::vector<float> input(size_t{slots} / slots_a_row * columns), wanted(size_t{slots} * total);
+  std::vector<uint32_t> experts(slots);
+  for (float& v : input) v = random_float();
+  for (uint32_t& e : experts) e = std::min(random_u32(), random_u32()) % n_experts;
+  for (uint32_t s = 0; s < slots; s++) {
+    const std::vector<IntegerRun> runs = integer_runs(type, &input[size_t{s / slots_a_row} * columns], columns);
+    uint32_t column = 0;
+    for (const Matrix& m : matrices) {
+      for (uint32_t r = 0; r < m.packed.rows; r++, column++) {
+        const IntegerRow row = integer_row(type, m.raw.data() + (size_t{experts[s]} * m.packed.rows + r) * raw_row_bytes(type, columns), columns);
+        const uint32_t parts = prefill ? 1 : 4;
+        float sum = 0;
+        for (uint32_t part = 0; part < parts; part++) {
+          const float u = packed_chain(row, runs, minimums_of(type), n_blocks * part / parts, n_blocks * (part + 1) / parts);
+          sum = part == 0 ? u : sum + u;
+        }
+        wanted[size_t{s} * total + column] = sum;
+      }
+    }
+  }
+  float* const d_input = static_cast<float*>(device_alloc(input.size() * 4));
+  uint32_t* const d_experts = static_cast<uint32_t*>(device_alloc(slots * 4));
+  float* const d_output = static_cast<float*>(device_alloc(size_t{slots} * out_stride * 4));
+  must(cudaMemcpy(d_input, input.data(), input.size() * 4, cudaMemcpyHostToDevice), "copy");
+  must(cudaMemcpy(d_experts, experts.data(), slots * 4, cudaMemcpyHostToDevice), "copy");
+  ExpertGrouping grouping;
+  grouping.memory = device_alloc(expert_groups_bytes(n_experts, slots));
+  void* const scratch = device_alloc(expert_matmul_scratch_bytes(n_experts, n_used, columns, most, true), 0xFF);
+  const std::string name = std::string(find_tensor_type(type)->name) + " packed, " + std::to_string(n_experts) + " experts, columns " + std::to_string(columns) +
+                           (prefill ? " prefill" : " decode");
+  uint32_t unequal = 0, compared = 0;
+  for (uint32_t n : counts) {
+    const uint32_t first_slot = (most - n) * n_used;
+    must(cudaMemset(d_output, 0xFF, size_t{slots} * out_stride * 4), "poison");
+    grouping.forget();
+    ExpertMatmulArgs args = {};
+    args.input = d_input + size_t{first_slot} / slots_a_row * columns, args.input_stride = columns, args.input_per_slot = per_slot;
+    args.experts = d_experts + first_slot, args.experts_stride = n_used, args.output = d_output, args.output_stride = out_stride;
+    args.n_tokens = n, args.n_used = n_used, args.columns = columns, args.n_weights = static_cast<uint32_t>(rows.size());
+    uint32_t column = 0;
+    for (size_t i = 0; i < rows.size(); i++) args.weights[i] = matrices[i].packed, args.output_column[i] = column, column += rows[i];
+    args.grouping = &grouping, args.prefill = prefill, args.packed = true, args.scratch = scratch;
+    launch_expert_matmul(args, nullptr);
+    must(cudaGetLastError(), "launch");
+    std::vector<float> output(size_t{slots} * out_stride);
+    must(cudaMemcpy(output.data(), d_output, output.size() * 4, cudaMemcpyDeviceToHost), name.c_str());
+    uint32_t off = 0;
+    for (uint32_t s = 0; s < n * n_used; s++) {
+      for (uint32_t c = 0; c < total; c++, compared++) {
+        const float got = output[size_t{s} * out_stride + c], want = wanted[size_t{first_slot + s} * total + c];
+        if (!same_bits(got, want) && off++ < 3) printf("slot %u of %u, row %u: %.9g, not %.9g\n", s, n * n_used, c, got, want);
+      }
+    }
+    unequal += off;
+    expect(off == 0, name + ": " + std::to_string(n) + " tokens: " + std::to_string(off) + " values have other bits than integer sums");
+  }
+  printf("%s: %u of %u values have the bits of integer sums\n", name.c_str(), compared - unequal, compared);
+  for (Matrix& m : matrices) free_matrix(m);
+  for (void* p : {(void*)d_input, (void*)d_experts, (void*)d_output, grouping.memory, scratch}) cudaFree(p);
+}
+
 void check_all_packed() {
   for (const TensorType& t : tensor_types) {
     if (!has_packed_pairs(t.id)) continue;
@@ -264,6 +334,10 @@ void check_all_packed() {
     check_packed(t.id, {33}, 2048, false, true, {2, 7, 10, 17});
     check_packed(t.id, {130, 40}, 512, true, true, {1, 20, 70, 150}, true);
     check_packed(t.id, {33}, 2048, false, false, {9, 129}, true);
+    check_packed_experts(t.id, {96}, 4, 2, 512, false, {20, 9, 3, 2, 1}, false);
+    check_packed_experts(t.id, {140, 40}, 3, 2, 256, true, {11, 3, 1}, false);
+    check_packed_experts(t.id, {150}, 3, 2, 512, false, {40, 5, 1}, true);
+    check_packed_experts(t.id, {40, 130}, 7, 2, 256, true, {30, 1}, true);
 #ifndef M40_EMULATED
     check_packed(t.id, {1024, 256, 256}, 4096, false, true, {1, 16, 64, 200}, true);
     check_packed(t.id, {256}, 8192, true, true, {1, 40, 128, 300}, true);

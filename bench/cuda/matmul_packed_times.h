@@ -2,7 +2,7 @@
 #ifndef M40_BENCH_CUDA_MATMUL_PACKED_TIMES_H
 #define M40_BENCH_CUDA_MATMUL_PACKED_TIMES_H
 
-#include "../../cuda/ops/matmul_packed.h"
+#include "../../cuda/ops/packed_types.h"
 #include "matmul_times.h"
 
 namespace {
@@ -18,8 +18,7 @@ void time_packed(const Buffers& b, uint32_t type, const std::vector<uint32_t>& c
       std::vector<double> us[2];
       for (int turn = 0; turn < 3; turn++) {
         for (int packed = 0; packed < 2; packed++) {
-          const auto launch = packed == 1 ? launch_packed_matmul : launch_matmul;
-          us[packed].push_back(time_graph([&](cudaStream_t s) { for (size_t i = 0; i < used; i++) product(b, shape, copies[i], n, n > 32, s, false, launch); }, static_cast<int>(used)));
+          us[packed].push_back(time_graph([&](cudaStream_t s) { for (size_t i = 0; i < used; i++) product(b, shape, copies[i], n, n > 32, s, false, packed == 1); }, static_cast<int>(used)));
         }
       }
       for (auto& times : us) std::sort(times.begin(), times.end());

@@ -90,8 +90,7 @@ Buffers make_buffers() {
   return b;
 }
 
-void product(const Buffers& b, const Shape& shape, const std::vector<PackedWeight>& weights, uint32_t n, bool prefill, cudaStream_t stream, bool prologues = false,
-             void (*launch)(const MatmulArgs&, cudaStream_t) = launch_matmul) {
+void product(const Buffers& b, const Shape& shape, const std::vector<PackedWeight>& weights, uint32_t n, bool prefill, cudaStream_t stream, bool prologues = false, bool packed = false) {
   MatmulArgs args = {};
   args.input = b.input, args.input_stride = shape.columns, args.output = b.output, args.residual = shape.residual ? b.residual : nullptr;
   args.n_rows = n, args.columns = shape.columns, args.n_weights = static_cast<uint32_t>(weights.size()), args.scratch = b.scratch, args.prefill = prefill;
@@ -103,7 +102,8 @@ void product(const Buffers& b, const Shape& shape, const std::vector<PackedWeigh
   } else if (prologues && !shape.residual) {
     args.prologue.kind = MatmulPrologue::kNorm, args.prologue.norm_weight = b.residual, args.prologue.epsilon = 1e-5f;
   }
-  launch(args, stream);
+  args.packed = packed;
+  launch_matmul(args, stream);
 }
 
 const std::vector<Shape> layer = {{"qkv", {4096, 1024, 1024}, 4096, false}, {"o", {4096}, 4096, true}, {"gate_up", {14336, 14336}, 4096, false}, {"down", {4096}, 14336, true}};
@@ -182,7 +182,7 @@ std::vector<uint32_t> random_choices(uint32_t n_tokens, const ExpertLayer& l) {
 
 // The products of tokens that are routed at random: gate and up with the activation and the list of slots by expert, and
 // down. With decoded ones, bytes are those of the experts that somebody goes to.
-void time_experts(const Buffers& b, uint32_t type, const ExpertLayer& l, const std::vector<uint32_t>& counts, bool prefill) {
+void time_experts(const Buffers& b, uint32_t type, const ExpertLayer& l, const std::vector<uint32_t>& counts, bool prefill, bool packed = false) {
   constexpr int n_layers = 4;  // more than any L2 holds
   std::vector<void*> memory;
   PackedWeight gate[n_layers], up[n_layers], down[n_layers];
@@ -198,6 +198,7 @@ void time_experts(const Buffers& b, uint32_t type, const ExpertLayer& l, const s
   first.input = b.input, first.input_stride = l.hidden, first.experts = static_cast<uint32_t*>(memory.back()), first.experts_stride = l.n_used;
   first.output = b.output, first.n_used = l.n_used, first.columns = l.hidden, first.n_weights = 2;
   first.output_column[1] = l.inner, first.prefill = prefill, first.activates = !prefill, first.activation = M40_ACTIVATION_SILU;
+  first.packed = packed, first.scratch = b.scratch.memory;
   first.output_stride = prefill ? 2 * l.inner : l.inner;
   memory.push_back(device_alloc(expert_groups_bytes(l.n_experts, experts.size())));
   ExpertGrouping grouping;
@@ -205,7 +206,7 @@ void time_experts(const Buffers& b, uint32_t type, const ExpertLayer& l, const s
   ExpertMatmulArgs second = first;
   second.input_stride = l.inner, second.input_per_slot = true, second.output_stride = l.hidden, second.columns = l.inner, second.n_weights = 1;
   second.activates = false;
-  printf("%-5s experts, %s, %s", find_tensor_type(type)->name, l.name, prefill ? "prompts" : "decoded");
+  printf("%-5s experts, %s, %s%s", find_tensor_type(type)->name, l.name, prefill ? "prompts" : "decoded", packed ? ", packed" : "");
   for (uint32_t n : counts) {
     first.n_tokens = second.n_tokens = n;
     const double flops = 2.0 * n * l.n_used * l.inner * l.hidden;
