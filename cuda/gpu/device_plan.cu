@@ -30,20 +30,14 @@ uint64_t packed_row_bytes(const m40_op& op) {
   return bytes;
 }
 
-void check_arithmetic(m40_arithmetic arithmetic) {
-  if (arithmetic == M40_ARITHMETIC_EXACT) return;
-  fail(M40_UNSUPPORTED, "a product in packed arithmetic: this library has kernels of exact arithmetic alone. Wanted --arithmetic exact");
-}
-
 uint64_t op_scratch_bytes(const ProgramDescription& program, const m40_op& op) {
   const m40_limits& limits = *program.limits;
   switch (op.kind) {
     case M40_OP_MATMUL: {
-      check_arithmetic(op.matmul.arithmetic);
       const uint64_t rows = buffer_rows(program.buffers[op.matmul.input], limits.n_tokens, limits.n_outputs);
       if (rows > UINT32_MAX) fail(M40_INVALID_ARGUMENT, "a product of %llu rows", static_cast<unsigned long long>(rows));
       // Which types its weights have is not known when memory is planned.
-      return matmul_scratch_bytes(nullptr, op.matmul.rows, op.matmul.n_weights, op.matmul.columns, static_cast<uint32_t>(rows));
+      return matmul_scratch_bytes(nullptr, op.matmul.rows, op.matmul.n_weights, op.matmul.columns, static_cast<uint32_t>(rows), op.matmul.arithmetic == M40_ARITHMETIC_PACKED);
     }
     case M40_OP_ROUTE:
       if (op.route.n_groups > most_route_groups()) {
@@ -53,7 +47,10 @@ uint64_t op_scratch_bytes(const ProgramDescription& program, const m40_op& op) {
     case M40_OP_HEAD_MATMUL:
       if (heads_are_rows(op.head_matmul, program.buffers)) return 0;
       return matmul_scratch_bytes(nullptr, &op.head_matmul.rows, 1, op.head_matmul.columns, limits.n_tokens);
-    case M40_OP_EXPERT_MATMUL: check_arithmetic(op.expert_matmul.arithmetic); return 0;
+    case M40_OP_EXPERT_MATMUL: {
+      const m40_op_expert_matmul& expert = op.expert_matmul;
+      return expert_matmul_scratch_bytes(expert.n_experts + expert.n_shared, expert.n_used, expert.columns, limits.n_tokens, expert.arithmetic == M40_ARITHMETIC_PACKED);
+    }
     case M40_OP_ROPE_STORE: check_rope_store(op.rope_store); return 0;
     case M40_OP_ATTENTION: return attention_scratch_bytes(op.attention, limits, *program.cache);
     case M40_OP_DELTA_RULE:

@@ -50,6 +50,7 @@ class OperationArgs : protected StepOperands {
     }
     args.scratch = scratch_;
     args.scale = op.scale;
+    args.packed = op.arithmetic == M40_ARITHMETIC_PACKED;
     return args;
   }
 
@@ -107,6 +108,8 @@ class OperationArgs : protected StepOperands {
     args.slot_scale = optional_buffer(op.weights);
     args.slot_scale_stride = stride(op.weights);
     args.counters = scratch_.counters;
+    args.packed = op.arithmetic == M40_ARITHMETIC_PACKED;
+    args.scratch = scratch_.memory;
     return args;
   }
 

@@ -103,8 +103,9 @@ uint64_t packed_scratch_bytes(const uint32_t* rows, uint32_t n_weights, uint32_t
   }
   uint64_t partials = 0;
   for (uint32_t i = 0; i < n_weights; i++) partials += partial_floats(rows[i], prefill_splits(rows[i], columns), 1);
-  const uint64_t a_token = prefill_floats(columns, partials), n = std::min(max_rows, prefill_pass(a_token));
-  return std::max(most, (n + prefill_whole - 1) / prefill_whole * prefill_whole * a_token) * sizeof(float);
+  // Weights alone, or slices of wider ones, have fewer partial sums, and passes of more tokens.
+  const uint64_t a_tile = prefill_floats(columns, partials) * prefill_whole, tiles = (uint64_t{max_rows} + prefill_whole - 1) / prefill_whole;
+  return std::max(most, std::min(std::max(most_prefill_floats, a_tile), tiles * a_tile)) * sizeof(float);
 }
 
 void launch_packed_matmul(const MatmulArgs& args, cudaStream_t stream) {
