@@ -31,11 +31,11 @@ void pack_run(const float* x, float room, int16_t* integers, PackedRun* run) {
   }
   memset(integers, 0, kRun * sizeof(int16_t));
   *run = {0, 0, 0};
-  if (!(l1[0] <= 3.402823466e38f)) {
+  if (!(l1[0] <= 1e20f)) {
     run->unit = run->part = __builtin_nanf("");
     return;
   }
-  if (l1[0] <= 1e-30f) return;
+  if (l1[0] <= 1e-24f) return;
   const float factor = room / l1[0];
   int32_t sum = 0;
   M40_UNROLL for (int i = 0; i < kRun; i++) {
