@@ -52,7 +52,7 @@ Deno.test("a launch that does more than call its body would do what a persistent
       );
   const others = launches.filter((launch) => {
     // Those of prompts may go through several blocks; a persistent kernel only decodes.
-    if (/prefill/.test(launch.name) && /\bwalk_blocks\(/.test(launch.body)) return false;
+    if (/prefill|packed/.test(launch.name) && /\bwalk_blocks\(/.test(launch.body)) return false;
     if (
       /\bwalk_grid\([\w.]+, at, place, \[&\] \{ \w+(<[^(]*>)?\([^;{}]*\); \}\);\s*$/.test(
         launch.body,

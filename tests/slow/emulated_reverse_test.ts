@@ -20,6 +20,8 @@ const FILES = [
   "tests/kernels/state_test.ts",
   "tests/kernels/experts_test.ts",
   "tests/kernels/matmul_test.ts",
+  "tests/kernels/packed_test.ts",
+  "tests/kernels/packed_experts_test.ts",
   "tests/kernels/attention_test.ts",
   "tests/kernels/cache_layers_test.ts",
   "tests/kernels/shaped_sample_test.ts",
