@@ -332,8 +332,8 @@ void check_all_packed() {
     check_packed(t.id, {96}, 512, true, true, {1, 2, 3, 4, 5, 8, 9, 16, 7});
     check_packed(t.id, {130, 40}, 256, true, false, {1, 6, 12, 16, 33});
     check_packed(t.id, {33}, 2048, false, true, {2, 7, 10, 17});
-    check_packed(t.id, {130, 40}, 512, true, true, {1, 20, 70, 150}, true);
-    check_packed(t.id, {33}, 2048, false, false, {9, 129}, true);
+    check_packed(t.id, {130, 40}, 512, true, true, {1, 12, 20, 40, 70, 150}, true);
+    check_packed(t.id, {700}, 2048, false, false, {3, 9, 129}, true);
     check_packed_experts(t.id, {96}, 4, 2, 512, false, {20, 9, 3, 2, 1}, false);
     check_packed_experts(t.id, {140, 40}, 3, 2, 256, true, {11, 3, 1}, false);
     check_packed_experts(t.id, {150}, 3, 2, 512, false, {40, 5, 1}, true);

@@ -18,9 +18,6 @@ uint64_t partial_floats(uint32_t rows, uint64_t splits, uint32_t n_tokens) { ret
 // Tokens of a group.
 uint32_t packed_tokens(uint32_t n_tokens) { return n_tokens <= 1 ? 1 : n_tokens <= 2 ? 2 : n_tokens <= 4 ? 4 : n_tokens <= 8 ? 8 : 16; }
 
-// The same of a prompt: of few tokens, so that more warps have some.
-uint32_t prefill_tokens(uint32_t n_tokens) { return n_tokens <= packed_prefill_tile(8) ? 8 : 16; }
-
 // Floats of a group's block, with the most sums that a type has.
 uint64_t block_floats(uint32_t tokens) {
   switch (tokens) {
@@ -36,18 +33,39 @@ uint64_t pair_floats(uint32_t n_tokens, uint32_t columns, uint32_t tokens) {
   return uint64_t{(n_tokens + tokens - 1) / tokens} * packed_blocks(columns) * block_floats(tokens);
 }
 
-// How tokens are cut into groups and thread blocks, and columns into splits.
+// How tokens are cut into groups and thread blocks, rows into thread blocks, and columns into splits.
 struct PackedPass {
   bool prefill;
   uint32_t n_tokens, tokens;
+  uint32_t groups = 1;  // of a thread block
 
-  uint32_t block_tokens() const { return prefill ? packed_prefill_tile(static_cast<int>(tokens)) : tokens; }
-  uint32_t token_blocks() const { return (n_tokens + block_tokens() - 1) / block_tokens(); }
+  uint32_t token_blocks() const { return (n_tokens + groups * tokens - 1) / (groups * tokens); }
   uint32_t splits(uint32_t rows, uint32_t columns) const { return prefill ? prefill_splits(rows, columns) : decode_splits(rows, columns); }
+  uint32_t row_sets(uint32_t rows) const {
+    const uint32_t sets = prefill ? packed_prefill_warps / groups : 1;
+    return (packed_tiles(rows) + sets - 1) / sets;
+  }
   uint64_t partials(uint32_t rows, uint32_t columns) const { return partial_floats(rows, splits(rows, columns), n_tokens); }
 };
 
-PackedPass pass_of(bool prefill, uint32_t n_tokens) { return {prefill, n_tokens, prefill ? prefill_tokens(n_tokens) : packed_tokens(n_tokens)}; }
+PackedPass decode_pass_of(uint32_t n_tokens) { return {false, n_tokens, packed_tokens(n_tokens)}; }
+
+// Of a prompt: groups of few tokens where there are few, so that more warps have some. Thread blocks with more groups
+// than there are leave warps idle, but there are more of them.
+PackedPass prefill_pass_of(const MatmulArgs& args, const uint32_t* indices, uint32_t n, uint32_t n_tokens) {
+  PackedPass pass = {true, n_tokens, n_tokens <= packed_prefill_tile(8) ? 8u : 16u};
+  while (pass.groups < packed_prefill_warps && pass.groups * pass.tokens < n_tokens) pass.groups *= 2;
+  const auto blocks = [&] {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+      const MatmulWeight& w = args.weights[indices[i]];
+      sum += uint64_t{pass.row_sets(w.weight.rows)} * pass.splits(w.split_rows(), args.columns) * pass.token_blocks();
+    }
+    return sum;
+  };
+  while (pass.groups < packed_prefill_warps && blocks() < multiprocessors()) pass.groups *= 2;
+  return pass;
+}
 
 void launch_pass(const MatmulArgs& args, uint32_t first, const PackedPass& pass, const uint32_t* indices, uint32_t n, cudaStream_t stream) {
   float* const pairs = static_cast<float*>(args.scratch.memory);
@@ -65,7 +83,7 @@ void launch_pass(const MatmulArgs& args, uint32_t first, const PackedPass& pass,
   uint64_t n_partials = 0;
   for (uint32_t i = 0; i < n; i++) {
     const MatmulWeight& from = args.weights[indices[i]];
-    const uint32_t splits = pass.splits(from.split_rows(), args.columns), row_sets = packed_tiles(from.weight.rows);
+    const uint32_t splits = pass.splits(from.split_rows(), args.columns), row_sets = pass.row_sets(from.weight.rows);
     product.weights[product.n_weights++] = {from.weight, from.bias, from.factor, from.output_column, splits, product.n_blocks, n_counters, n_partials};
     product.n_blocks += row_sets * splits * pass.token_blocks();
     if (splits > 1) n_counters += row_sets * pass.token_blocks();
@@ -75,7 +93,7 @@ void launch_pass(const MatmulArgs& args, uint32_t first, const PackedPass& pass,
     launch_packed_inputs<decltype(t)::value>({args.input + size_t{first} * args.input_stride, args.input_stride, pass.n_tokens, args.columns, pairs, 0},
                                              pass.tokens, pass.prefill ? args.prefill_share : all_places, stream);
     if (pass.prefill) {
-      launch_prefill_packed<decltype(t)::value>(product, pass.tokens, args.prefill_share, stream);
+      launch_prefill_packed<decltype(t)::value>({product, pass.groups}, pass.tokens, args.prefill_share, stream);
     } else {
       launch_decode_packed<decltype(t)::value>(product, pass.tokens, product.n_blocks, stream);
     }
@@ -96,7 +114,7 @@ uint32_t prefill_pass(uint64_t floats_a_token) {
 uint64_t packed_scratch_bytes(const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows) {
   uint64_t most = 0;
   for (uint32_t n = 1; n <= std::min(max_rows, decode_pass); n++) {
-    const PackedPass pass = pass_of(false, n);
+    const PackedPass pass = decode_pass_of(n);
     uint64_t floats = pair_floats(n, columns, pass.tokens);
     for (uint32_t i = 0; i < n_weights; i++) floats += pass.partials(rows[i], columns);
     most = std::max(most, floats);
@@ -116,7 +134,11 @@ void launch_packed_matmul(const MatmulArgs& args, cudaStream_t stream) {
       for (uint32_t i = 0; i < n; i++) partials += partial_floats(args.weights[indices[i]].weight.rows, prefill_splits(args.weights[indices[i]].split_rows(), args.columns), 1);
       most = prefill_pass(prefill_floats(args.columns, partials));
     }
-    for (uint32_t first = 0; first < args.n_rows; first += most) launch_pass(args, first, pass_of(args.prefill, std::min(args.n_rows - first, most)), indices, n, stream);
+    for (uint32_t first = 0; first < args.n_rows;) {
+      const uint32_t left = std::min(args.n_rows - first, most), whole = left / prefill_whole * prefill_whole, n_tokens = args.prefill && whole != 0 ? whole : left;
+      launch_pass(args, first, args.prefill ? prefill_pass_of(args, indices, n, n_tokens) : decode_pass_of(n_tokens), indices, n, stream);
+      first += n_tokens;
+    }
   });
 }
 

@@ -18,7 +18,7 @@ void launch_packed_inputs(const PackedInputsArgs& args, uint32_t tokens, uint32_
 template <uint32_t kType>
 void launch_decode_packed(const MatmulDecodeArgs& args, uint32_t tokens, uint32_t n_blocks, cudaStream_t stream);
 template <uint32_t kType>
-void launch_prefill_packed(const MatmulDecodeArgs& args, uint32_t tokens, uint32_t share, cudaStream_t stream);
+void launch_prefill_packed(const MatmulPrefillPackedArgs& args, uint32_t tokens, uint32_t share, cudaStream_t stream);
 
 // Makes the pairs of args.n_tiles tiles, then multiplies. row_groups: as launch_experts() has it.
 template <uint32_t kType>
@@ -62,8 +62,8 @@ void launch_decode_packed(const MatmulDecodeArgs& args, uint32_t tokens, uint32_
 
 // tokens: 8 or 16.
 template <uint32_t kType>
-void launch_prefill_packed(const MatmulDecodeArgs& args, uint32_t tokens, uint32_t share, cudaStream_t stream) {
-  const dim3 grid(limited_blocks(args.n_blocks, static_cast<uint32_t>(packed_residency(static_cast<int>(tokens))), share)), block(packed_prefill_warps * 32);
+void launch_prefill_packed(const MatmulPrefillPackedArgs& args, uint32_t tokens, uint32_t share, cudaStream_t stream) {
+  const dim3 grid(limited_blocks(args.product.n_blocks, static_cast<uint32_t>(packed_residency(static_cast<int>(tokens))), share)), block(packed_prefill_warps * 32);
   if (tokens == 8) {
     M40_LAUNCH((matmul_prefill_packed_kernel<kType, 8, packed_residency(8)>), grid, block, 0, stream, args);
   } else {
@@ -94,7 +94,7 @@ void launch_experts_packed(const MatmulExpertsPackedArgs& given, uint32_t row_gr
 
 #define M40_PACKED_TYPE(name)                                                                       \
   template void launch_experts_packed<M40_TYPE_##name>(const MatmulExpertsPackedArgs&, uint32_t, uint32_t, cudaStream_t); \
-  template void launch_prefill_packed<M40_TYPE_##name>(const MatmulDecodeArgs&, uint32_t, uint32_t, cudaStream_t); \
+  template void launch_prefill_packed<M40_TYPE_##name>(const MatmulPrefillPackedArgs&, uint32_t, uint32_t, cudaStream_t); \
   template void launch_packed_inputs<M40_TYPE_##name>(const PackedInputsArgs&, uint32_t, uint32_t, cudaStream_t); \
   template void launch_decode_packed<M40_TYPE_##name>(const MatmulDecodeArgs&, uint32_t, uint32_t, cudaStream_t);
 
