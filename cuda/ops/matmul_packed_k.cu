@@ -4,10 +4,8 @@
 
 namespace m40::cuda {
 
-#ifndef M40_PACKED_ONLY_Q4_K
 M40_PACKED_TYPE(Q2_K)
 M40_PACKED_TYPE(Q3_K)
-#endif
 M40_PACKED_TYPE(Q4_K)
 
 }  // namespace m40::cuda

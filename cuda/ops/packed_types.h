@@ -9,12 +9,8 @@ namespace m40::cuda {
 // Types whose weights are integers of at most 4 bits times a scale.
 constexpr bool has_packed_pairs(uint32_t type) {
   switch (type) {
-#ifdef M40_PACKED_ONLY_Q4_K
-    case M40_TYPE_Q4_K: return true;
-#else
     case M40_TYPE_Q4_0: case M40_TYPE_Q4_1: case M40_TYPE_Q4_K: case M40_TYPE_Q3_K: case M40_TYPE_Q2_K: case M40_TYPE_TQ1_0: case M40_TYPE_TQ2_0: case M40_TYPE_MXFP4:
       return true;
-#endif
     default: return false;
   }
 }
