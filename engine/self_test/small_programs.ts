@@ -10,6 +10,7 @@ import {
   Rows,
   stepBytes,
   type StepSequence,
+  type TensorDesc,
 } from "../device/mod.ts";
 import { encodeOperations } from "../program/mod.ts";
 import { completed, type GivenOperation } from "./given_operation.ts";
@@ -78,15 +79,16 @@ export class SmallPrograms implements Disposable {
     return this.blocks(0, new Uint8Array(Float32Array.from(values).buffer), rows, columns, experts);
   }
 
-  /** Uploads blocks of a type (GGUF id), [experts, rows, columns]. */
+  /** Uploads blocks of a type (GGUF id), [experts, rows, columns], or a part of them. */
   blocks(
     type: number,
     data: Uint8Array<ArrayBuffer>,
     rows: number,
     columns: number,
     n_experts = 1,
+    part?: TensorDesc["part"],
   ): number {
-    const tensor = this.arena.upload({ type, n_experts, rows, columns }, data);
+    const tensor = this.arena.upload({ type, n_experts, rows, columns, part }, data);
     this.tensors = tensor + 1;
     return tensor;
   }

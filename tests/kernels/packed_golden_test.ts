@@ -11,7 +11,7 @@ import { TemporaryFile } from "../fixtures/temporary.ts";
 const TOKENS = Array.from({ length: 41 }, (_, i) => 20 + (i * 7 + i % 11) % 100);
 
 /**
- * Weights are random, so each of four to six layers adds the error of its activations, some 0.5%. Where a token's
+ * Weights are random, so each of four to six layers adds the error of its activations, some 1%. Where a token's
  * experts were nearly chosen otherwise, they are.
  */
 const MEDIAN_ERROR = 0.2;

@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { Arithmetic, NONE } from "../../engine/device/structs.ts";
 import type { StepSequence } from "../../engine/device/step_block.ts";
 import {
@@ -290,4 +290,42 @@ Deno.test("the multiply-add of the definition rounds once, also where that leave
   assertEquals(fma(2 ** -74, 1.25 * 2 ** -75, 0), 2 ** -149);
   assertEquals(fma(fround(1e38), 10, fround(-3e38)), Infinity);
   assert(Object.is(fma(1, -1, 1), 0) && Object.is(fma(-0, 1, -0), -0));
+});
+
+Deno.test("a packed product with some rows of a weight has the bits of the same rows of the whole one, whose shape says how its columns are split", async () => {
+  const random = new Random(38);
+  const [rows, columns, first, some] = [7168, 2048, 512, 40];
+  const { id } = blocksOf("Q4_0");
+  const weight = weightOf("Q4_0", rows, columns, random);
+  const rowBytes = weight.bytes.length / rows;
+  const inputs = range(3).map(() => random.floats(columns));
+  using device = new TestDevice({ threads: 2 });
+  const whole = await productOf(device, [weight])(inputs.slice(0, 1), inputs.slice(1));
+  const part = { firstRow: first, wholeRows: rows };
+  const slice = device.blocks(id, weight.bytes, some, columns, 1, part);
+  const program = device.program({
+    ops: [{
+      ...{ kind: "matmul", input: 0, output: 1, columns, weight: [slice], rows: [some] },
+      arithmetic: Arithmetic.packed,
+    }],
+    buffers: [tokenBuffer(columns), tokenBuffer(some)],
+    limits: { n_tokens: 3, n_sequences: 3, n_outputs: 1 },
+  });
+  program.writeBuffer(0, Float32Array.from(inputs.flatMap((row) => [...row])));
+  const outputs: [] = [];
+  await program.step([
+    { ...plainSequence(1), outputs, decode: true },
+    { ...plainSequence(2), outputs },
+  ]);
+  const got = program.readBuffer(1, new Float32Array(3 * some));
+  const wanted = floats(whole.flatMap((row) => [...row.slice(first, first + some)]));
+  assertEquals(bitsOf(got), bitsOf(wanted));
+  // As a weight of its own it would be split otherwise.
+  const own = {
+    ...weight,
+    rows: some,
+    bytes: weight.bytes.slice(first * rowBytes, (first + some) * rowBytes),
+  };
+  const alone = await productOf(device, [own])(inputs.slice(0, 1), inputs.slice(1));
+  assertNotEquals(bitsOf(floats(alone.flatMap((row) => [...row]))), bitsOf(wanted));
 });
