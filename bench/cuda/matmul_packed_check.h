@@ -233,6 +233,7 @@ void check_packed(uint32_t type, const std::vector<uint32_t>& rows, uint32_t col
     args.input = d_input + size_t{first} * in_stride, args.input_stride = in_stride, args.output = d_output + size_t{first} * out_stride, args.output_stride = out_stride;
     args.residual = residual ? d_added + size_t{first} * out_stride : nullptr;
     args.n_rows = n, args.columns = columns, args.n_weights = static_cast<uint32_t>(rows.size()), args.scratch = scratch, args.prefill = prefill, args.packed = true;
+    if (n % 2 == 0) args.prefill_share = 20;  // fewer thread blocks than there is work for
     uint32_t column = 0;
     for (size_t i = 0; i < rows.size(); i++) args.weights[i] = {matrices[i].packed, bias ? d_bias + column : nullptr, column}, column += rows[i];
     launch_matmul(args, nullptr);
@@ -307,6 +308,7 @@ void check_packed_experts(uint32_t type, const std::vector<uint32_t>& rows, uint
     uint32_t column = 0;
     for (size_t i = 0; i < rows.size(); i++) args.weights[i] = matrices[i].packed, args.output_column[i] = column, column += rows[i];
     args.grouping = &grouping, args.prefill = prefill, args.packed = true, args.scratch = scratch;
+    if (n % 2 == 0) args.prefill_share = 20;
     launch_expert_matmul(args, nullptr);
     must(cudaGetLastError(), "launch");
     std::vector<float> output(size_t{slots} * out_stride);
