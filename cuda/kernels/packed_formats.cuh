@@ -75,33 +75,22 @@ struct PackedFormat<M40_TYPE_Q2_K> : PackedFields<2, 2, 2, 2> {
 // Eight quants of two bits in order in each half of a word.
 template <>
 struct PackedFormat<M40_TYPE_TQ2_0> : PackedFields<2, 1, 1, 0> {
-  __host__ __device__ static constexpr int field_bit(int i) { return 2 * (i % 8); }
+  __host__ __device__ static constexpr int field_bit(int i) { return PackingTernary::bit(i); }
   template <class Quants>
   __device__ static __forceinline__ float field(const Quants& q, int i) {
     return bits_to_float((i % 16 < 8 ? q.w[i / 16] : q.w[i / 16] >> 16) & 3u << field_bit(i));
   }
   // The super block is open as what decode in FP32 multiplies sums by.
-  __device__ static __forceinline__ Factors factors(float d, Nothing, uint32_t, uint32_t) { return {{d * Tq::power(Tq::kFieldScale)}, {}}; }
+  __device__ static __forceinline__ Factors factors(float d, Nothing, uint32_t, uint32_t) { return {{d * power_of_two(field_unit)}, {}}; }
 };
 
-// Twice four of MXFP4's levels, of a sign, plus 12, as bytes.
-__host__ __device__ constexpr uint32_t packed_level_bytes(int part, int sign) {
-  uint32_t bytes = 0;
-  for (int i = 0; i < 4; i++) bytes |= static_cast<uint32_t>(12 + sign * twice_e2m1[4 * part + i]) << 8 * i;
-  return bytes;
-}
-
-// A byte comes out of two permutations; bytes 0 to 2 are where they can stay.
+// Twice the levels, of which the largest is 12.
 template <>
-struct PackedFormat<M40_TYPE_MXFP4> : PackedFields<4, 12, 1, 0> {
+struct PackedFormat<M40_TYPE_MXFP4> : PackedFields<4, LevelsE2M1::zero, 1, 0> {
   static constexpr float kRoom = 232.875f;  // 240 + 1 - 8 - 1/8
-  using Levels = Levels8<packed_level_bytes(0, 1), packed_level_bytes(1, 1), packed_level_bytes(0, -1), packed_level_bytes(1, -1)>;
-  __host__ __device__ static constexpr int field_bit(int i) { return i % 4 == 3 ? 16 : i % 4 * 8; }
+  __host__ __device__ static constexpr int field_bit(int i) { return PackingLevels<LevelsE2M1>::bit(i); }
   template <class Quants>
-  __device__ static __forceinline__ float field(const Quants& q, int i) {
-    const uint32_t bytes = Levels::bytes(q.w[i / 8], i / 4 % 2);
-    return bits_to_float((i % 4 == 3 ? bytes >> 8 : bytes) & 0x1Fu << field_bit(i));
-  }
+  __device__ static __forceinline__ float field(const Quants& q, int i) { return PackingLevels<LevelsE2M1>::in_place(q.w, i); }
   __device__ static __forceinline__ Factors factors(Nothing, uint32_t scale, uint32_t, uint32_t) {
     return {{0.5f * bits_to_float(max(scale << 23, 1u << 22))}, {}};
   }

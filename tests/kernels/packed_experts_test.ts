@@ -108,7 +108,7 @@ function productsOf(
         const at = inputPerSlot ? token * used + slot : token;
         const row = input.subarray(at * columns, (at + 1) * columns);
         const expert = chosen[token * used + slot];
-        return weights.flatMap(({ type, rows, bytes }) => {
+        return weights.flatMap(({ type, bytes }) => {
           const mine = bytes.subarray(
             bytes.length / all * expert,
             bytes.length / all * (expert + 1),
