@@ -63,7 +63,8 @@ M40_INLINE void add_block(const Ints pairs[2][8], const PackedScales& scales, co
     }
     M40_UNROLL for (int t = 0; t < kTokens; t++) {
       const PackedRun& of = tokens[t].runs[2 * at + run];
-      chains[t] = fused(scales.scale[run] * broadcast(of.unit), to_floats(products[t]), chains[t]);
+      // As a GPU has it, whose sums are in units of 2^-48: MXFP4's scales, from 2^-128 to 2^127, then round alike.
+      chains[t] = fused(scales.scale[run] * broadcast(of.unit * 0x1p48f), to_floats(products[t]) * broadcast(0x1p-48f), chains[t]);
       if (Format::kMinimums == Minimums::kOfRuns) chains[t] = fused(scales.minimum[run], broadcast(of.part), chains[t]);
     }
   }
