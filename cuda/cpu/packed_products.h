@@ -30,8 +30,11 @@ struct PackedSums {
 
 // What is read of a token's row.
 struct PackedRow {
-  const int32_t* pairs;
+  const uint8_t* pairs;
   const PackedRun* runs;
+
+  // Pair p of run r, in every lane.
+  M40_INLINE Ints pair(size_t r, int p) const { return all(static_cast<int32_t>(load_u32(pairs + 32 * r + 4 * p))); }
 };
 
 // Asks for what the next kLanes rows have where these have the block.
@@ -59,7 +62,7 @@ M40_INLINE void add_block(const Ints pairs[2][8], const PackedScales& scales, co
     Ints products[kTokens];
     M40_UNROLL for (int t = 0; t < kTokens; t++) products[t] = all(-Format::kOffset * tokens[t].runs[2 * at + run].sum);
     M40_UNROLL for (int p = 0; p < 8; p++) {
-      M40_UNROLL for (int t = 0; t < kTokens; t++) products[t] += multiply_pairs(pairs[run][p], all(tokens[t].pairs[16 * at + 8 * run + p]));
+      M40_UNROLL for (int t = 0; t < kTokens; t++) products[t] += multiply_pairs(pairs[run][p], tokens[t].pair(2 * at + run, p));
     }
     M40_UNROLL for (int t = 0; t < kTokens; t++) {
       const PackedRun& of = tokens[t].runs[2 * at + run];
@@ -100,7 +103,7 @@ M40_INLINE Rows rows_from(const uint8_t* weight, size_t row_bytes, size_t first,
 }
 
 PackedRow packed_row_at(const uint8_t* row, size_t columns) {
-  return {reinterpret_cast<const int32_t*>(row), reinterpret_cast<const PackedRun*>(row + columns * sizeof(int16_t))};
+  return {row, reinterpret_cast<const PackedRun*>(row + columns * sizeof(int16_t))};
 }
 
 // The sums of rows [first, first + kLanes), of which the last ones may not be there.
