@@ -102,13 +102,16 @@ async function writePerplexity(
         scored_tokens: result.scoredTokens,
         chunks: result.chunks,
         chunk_tokens: result.chunkTokens,
+        kv_type: engine.plan.kvType,
+        arithmetic: engine.arithmetic,
       }) + "\n",
     );
   } else {
     await write(
       `perplexity ${result.perplexity.toFixed(4)} ± ${result.standardError.toFixed(4)} ` +
         `(${result.scoredTokens} of ${result.tokens} tokens scored, ${result.chunks} ` +
-        `${result.chunks === 1 ? "chunk" : "chunks"} of ${result.chunkTokens})\n`,
+        `${result.chunks === 1 ? "chunk" : "chunks"} of ${result.chunkTokens}` +
+        `${engine.arithmetic === "exact" ? "" : `, ${engine.arithmetic} arithmetic`})\n`,
     );
   }
 }
