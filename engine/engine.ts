@@ -60,7 +60,7 @@ export class Engine {
   readonly device: ModelDevice;
   /** Where the devices' memory went, that of all of them together. */
   readonly plan: MemoryPlan;
-  /** What products with quantised weights are computed in. */
+  /** What products with quantised weights are computed in: "exact" also where packed arithmetic changes nothing. */
   readonly arithmetic: Arithmetic;
   /** How devices that have some rows of the model each exchange what they compute. */
   readonly exchange?: ChosenExchange;

@@ -2,7 +2,12 @@ import type { EngineOptions } from "../engine_options.ts";
 import { M40Error } from "../errors.ts";
 import { type Gguf, readGguf, unknownKeysWarning } from "../gguf/mod.ts";
 import { type Model, readModel } from "../models/mod.ts";
-import { type Arithmetic, withArithmetic } from "../program/mod.ts";
+import {
+  type Arithmetic,
+  PACKED_TYPES,
+  possibleArithmetic,
+  withArithmetic,
+} from "../program/mod.ts";
 import { modelSamplingDefaults, type SamplingParameters } from "../sampling/mod.ts";
 import { describeSuppressed, readTokenizer, type Tokenizer } from "../tokenizer/mod.ts";
 import { describeModel, type ModelInfo } from "./model_info.ts";
@@ -11,7 +16,7 @@ import { describeModel, type ModelInfo } from "./model_info.ts";
 export interface ModelSource extends Model {
   readonly gguf: Gguf;
   readonly info: ModelInfo;
-  /** What the products of its program are computed in. */
+  /** What the products of its program are computed in: "exact" also where no weight could be packed. */
   readonly arithmetic: Arithmetic;
   readonly tokenizer: Tokenizer;
   /** The requested pre-tokenizer, instead of the file's. */
@@ -49,7 +54,14 @@ export async function readModelSource(path: string, options: EngineOptions): Pro
   }
   const info = describeModel(gguf, model, options.name);
   const note = describeSuppressed(tokenizer);
-  const { arithmetic = "exact" } = options;
+  const { arithmetic: wanted = "exact" } = options;
+  const arithmetic = possibleArithmetic(model.program, wanted);
+  if (arithmetic !== wanted) {
+    options.onWarning?.(
+      `${path}: ${wanted} arithmetic changes nothing, and products stay ${arithmetic}: no weight of a product is ` +
+        `${PACKED_TYPES.slice(0, -1).join(", ")} or ${PACKED_TYPES.at(-1)}`,
+    );
+  }
   return {
     ...model,
     program: withArithmetic(model.program, arithmetic),

@@ -1,4 +1,10 @@
-export { type Arithmetic, ARITHMETICS, withArithmetic } from "./arithmetic.ts";
+export {
+  type Arithmetic,
+  ARITHMETICS,
+  PACKED_TYPES,
+  possibleArithmetic,
+  withArithmetic,
+} from "./arithmetic.ts";
 export { ProgramBuilder } from "./builder.ts";
 export { layerCutsOf } from "./cuts.ts";
 export { cacheLayerOf, stateOf } from "./kept.ts";

@@ -22,11 +22,50 @@ Deno.test("m40 eval --arithmetic packed computes otherwise than exact, the defau
     const exact = await logits(path);
     assertEquals(await logits(path, "--arithmetic", "exact"), exact);
     assertNotEquals(await logits(path, "--arithmetic", "packed"), exact);
-    // In F32 there is nothing to pack.
-    assertEquals(await logits(TINY, "--arithmetic", "packed"), await logits(TINY));
     const wrong = await m40(home, ["eval", path, "--tokens", "5", "--arithmetic", "int8"]);
     assertEquals([wrong.code, wrong.stdout], [2, ""]);
     assertMatch(wrong.stderr, /--arithmetic.*got "int8", wanted exact or packed/);
+  }));
+
+/** A line of `warning` for a model without any weight that could be packed. */
+const NOTHING_PACKED =
+  /^warning: .*llama\.gguf: packed arithmetic changes nothing, and products stay exact: .*Q4_K.*\n$/;
+
+Deno.test("where no weight can be packed, --arithmetic packed is warned of, and everything says exact", async () => {
+  await using home = await Home.make();
+  const packed = ["--arithmetic", "packed"];
+  const asked = ["eval", TINY, "--tokens", "5,6,7"];
+  const ended = await m40(home, [...asked, ...packed]);
+  assertMatch(ended.stderr, NOTHING_PACKED);
+  assertEquals([ended.code, ended.stdout], [0, (await m40(home, asked)).stdout]);
+  const sizes = "--prompts 8 --batches 1 --steps 1 --repetitions 1 --json".split(" ");
+  const bench = await m40(home, ["bench", TINY, ...sizes, ...packed]);
+  assertMatch(bench.stderr, NOTHING_PACKED);
+  assertEquals([bench.code, JSON.parse(bench.stdout).arithmetic], [0, "exact"]);
+  const server = await startServe(home, ["--model", TINY, "--port", "0", ...packed]);
+  assertEquals(server.before.includes("arithmetic"), false);
+  const { models } = await (await fetch(`${server.url}/slots`)).json();
+  assertEquals(models[0].arithmetic, "exact");
+  server.child.kill("SIGTERM");
+  await server.output.rest();
+  assertMatch(await server.errors, NOTHING_PACKED);
+  assertEquals((await server.child.status).code, 0);
+});
+
+Deno.test("m40 eval --file says in its line and in JSON that it computed in packed arithmetic", () =>
+  withModel(async (home, path) => {
+    const file = join(home.path, "text.txt");
+    await Deno.writeTextFile(file, "a text of some words, once and again, and again. ".repeat(4));
+    const measured = async (...args: string[]) => {
+      const ended = await m40(home, ["eval", path, "--file", file, "--ctx", "32", ...args]);
+      assertEquals([ended.code, ended.stderr], [0, ""]);
+      return ended.stdout;
+    };
+    assertMatch(await measured("--arithmetic", "packed"), / of 32, packed arithmetic\)\n$/);
+    assertMatch(await measured(), / of 32\)\n$/);
+    const { kv_type, arithmetic } = JSON.parse(await measured("--arithmetic", "packed", "--json"));
+    assertEquals([kv_type, arithmetic], ["f16", "packed"]);
+    assertEquals(JSON.parse(await measured("--json")).arithmetic, "exact");
   }));
 
 Deno.test("m40 bench says in its table and in JSON that it measured packed arithmetic", () =>

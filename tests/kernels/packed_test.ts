@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { Arithmetic, NONE } from "../../engine/device/structs.ts";
+import { PACKED_TYPES as PROGRAM_TYPES } from "../../engine/program/mod.ts";
 import type { StepSequence } from "../../engine/device/step_block.ts";
 import {
   BACKEND,
@@ -153,6 +154,10 @@ Deno.test("a packed product is within half a unit of each activation of the exac
       assert(Math.abs(value - exact) <= bound, `${type}, row ${r}: ${value}, exact ${exact}`);
     });
   }
+});
+
+Deno.test("the engine takes the same types for packed as the libraries", () => {
+  assertEquals([...PROGRAM_TYPES].sort(), TYPES.toSorted());
 });
 
 Deno.test("weights of other types have exact arithmetic's bits in packed arithmetic, and beside packed ones", async () => {
