@@ -1,7 +1,6 @@
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
-import { Arithmetic, NONE } from "../../engine/device/structs.ts";
+import { Arithmetic } from "../../engine/device/structs.ts";
 import { PACKED_TYPES as PROGRAM_TYPES } from "../../engine/program/mod.ts";
-import type { StepSequence } from "../../engine/device/step_block.ts";
 import {
   BACKEND,
   bitsOf,
@@ -10,16 +9,14 @@ import {
   TestDevice,
   tokenBuffer,
 } from "../fixtures/device_harness.ts";
-import { blocksOf, FACTOR_BLOCKS, instructionSets, matrixOf } from "../fixtures/golden_blocks.ts";
+import { blocksOf, FACTOR_BLOCKS, instructionSets } from "../fixtures/golden_blocks.ts";
+import { floats, MOST_ROWS, productOf, wantedOf, weightOf } from "../fixtures/packed_products.ts";
 import {
-  type Chains,
   decodeChains,
   fma,
   PACKED_TYPES,
-  packedProduct,
   packedResult,
   packedRow,
-  packedWeights,
   promptChains,
 } from "../fixtures/packed_reference.ts";
 
@@ -29,84 +26,6 @@ import {
 const { present } = instructionSets();
 const TYPES = Object.keys(PACKED_TYPES);
 const range = (n: number) => Array.from({ length: n }, (_, i) => i);
-
-/** A weight of a type, and what a product adds to it. */
-function weightOf(type: string, rows: number, columns: number, random: Random) {
-  const { bytes, values } = matrixOf(blocksOf(type), rows, columns, random);
-  return { type, rows, columns, bytes, values };
-}
-
-type Weight = ReturnType<typeof weightOf>;
-
-interface Options {
-  readonly arithmetic?: number;
-  readonly scale?: number;
-  /** What is added to the first weight's product. */
-  readonly bias?: Float32Array<ArrayBuffer>;
-  readonly factor?: number;
-  /** "in place": the output's values before; "apart": another buffer with columns of its own number. */
-  readonly residual?: "in place" | "apart";
-}
-
-const most = 40;
-
-/** A program of one matmul with up to three weights, side by side in the output. */
-function productOf(device: TestDevice, weights: readonly Weight[], options: Options = {}) {
-  const { arithmetic = Arithmetic.packed, bias, factor, residual } = options;
-  const { columns } = weights[0];
-  const rows = weights.map((weight) => weight.rows);
-  const width = rows.reduce((a, b) => a + b, 0);
-  const program = device.program({
-    ops: [{
-      kind: "matmul",
-      input: 0,
-      output: 1,
-      residual: residual === undefined ? NONE : residual === "in place" ? 1 : 2,
-      columns,
-      scale: options.scale ?? 1,
-      weight: weights.map(({ type, bytes, rows }) =>
-        device.blocks(blocksOf(type).id, bytes, rows, columns)
-      ),
-      bias: bias === undefined ? [] : [device.tensor(bias, 1, 1, bias.length)],
-      factor: factor === undefined ? [] : [device.tensor(Float32Array.of(factor), 1, 1, 1)],
-      rows,
-      arithmetic,
-    }],
-    buffers: [tokenBuffer(columns), tokenBuffer(width), tokenBuffer(width + 3)],
-    limits: { n_tokens: most, n_sequences: most, n_outputs: 1 },
-  });
-  /** The output's rows: of decoded rows, then of a prompt's. */
-  return async (
-    decoded: readonly Float32Array<ArrayBuffer>[],
-    prompt: readonly Float32Array<ArrayBuffer>[],
-    before?: Float32Array<ArrayBuffer>,
-  ) => {
-    const n = decoded.length + prompt.length;
-    program.writeBuffer(0, Float32Array.from([...decoded, ...prompt].flatMap((row) => [...row])));
-    if (before !== undefined) program.writeBuffer(residual === "in place" ? 1 : 2, before);
-    const sequence = (tokens: number, decode: boolean): StepSequence => ({
-      ...plainSequence(tokens),
-      outputs: [],
-      decode,
-    });
-    await program.step([
-      ...decoded.map(() => sequence(1, true)),
-      ...(prompt.length > 0 ? [sequence(prompt.length, false)] : []),
-    ]);
-    const output = program.readBuffer(1, new Float32Array(n * width));
-    return range(n).map((t) => output.slice(t * width, (t + 1) * width));
-  };
-}
-
-/** What a row's products with a weight are by their definition. */
-function wantedOf(weight: Weight, row: Float32Array<ArrayBuffer>, chains: Chains): number[] {
-  const packed = packedRow(row, PACKED_TYPES[weight.type].room);
-  return packedWeights(weight.type, weight.bytes, weight.columns).map((of) =>
-    packedProduct(of, packed, chains)
-  );
-}
-
-const floats = (values: readonly number[]) => Float32Array.from(values);
 
 for (const instructionSet of present) {
   Deno.test(`${instructionSet}: packed products have the bits of their definition, for every type that has them, decoded and of prompts`, async () => {
@@ -233,7 +152,7 @@ Deno.test("a packed sum times a factor, plus a bias, times a scale, plus a resid
 Deno.test("a packed row has the bits that it has alone, in any company, with any threads and instruction set", async () => {
   const random = new Random(36);
   const columns = 1024;
-  const inputs = range(most).map(() => random.floats(columns));
+  const inputs = range(MOST_ROWS).map(() => random.floats(columns));
   for (const type of TYPES) {
     const weight = weightOf(type, 83, columns, random);
     let wanted: { decoded: Uint32Array[]; prompt: Uint32Array[] } | undefined;
