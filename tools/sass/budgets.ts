@@ -130,8 +130,8 @@ export interface Budget {
 
 /** By tokens of a pass: the share of 288 GB/s that the instruction rate has to allow. */
 const BANDWIDTH_SHARE: Record<number, Budget> = {
-  1: { aim: 1.3, least: 1.3 },
-  8: { aim: 0.5, least: 0.5 },
+  1: { aim: 2, least: 1.9 },
+  8: { aim: 0.55, least: 0.55 },
 };
 /**
  * With one token, of types that fewer run. (Loops count what opens a super block, which is wanted once in eight turns: 2%
