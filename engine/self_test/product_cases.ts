@@ -1,5 +1,6 @@
-import { NONE } from "../device/mod.ts";
+import { Arithmetic, NONE } from "../device/mod.ts";
 import { GGML_TYPES, type TensorType } from "../gguf/mod.ts";
+import { PACKED_TYPES } from "../program/mod.ts";
 import type { Case, Sizes } from "./case.ts";
 import { oneRun } from "./one_run.ts";
 import { decoded, prompt, type Runner } from "./runner.ts";
@@ -23,6 +24,13 @@ export function productCases(sizes: Sizes): Case[] {
       embed(type, sizes),
       rows(type, sizes),
     ]),
+    ...TYPES.filter(({ name }) => PACKED_TYPES.includes(name)).flatMap((type) => [
+      ...[1, 2, 3, 8, 16].map((tokens) => matmul(type, tokens, true, sizes, Arithmetic.packed)),
+      matmul(type, sizes.tokens, false, sizes, Arithmetic.packed),
+      experts(type, 1, true, sizes, Arithmetic.packed),
+      experts(type, sizes.tokens, true, sizes, Arithmetic.packed),
+      experts(type, sizes.tokens, false, sizes, Arithmetic.packed),
+    ]),
     several(sizes),
     normed(sizes),
     heads(1, true),
@@ -39,12 +47,21 @@ function howMany(tokens: number, decode: boolean): string {
   return decode ? `${tokens} decoded token${tokens === 1 ? "" : "s"}` : "a prompt";
 }
 
-function matmul(type: TensorType, tokens: number, decode: boolean, sizes: Sizes): Case {
+const named = (arithmetic: number) => arithmetic === Arithmetic.packed ? ", packed" : "";
+
+function matmul(
+  type: TensorType,
+  tokens: number,
+  decode: boolean,
+  sizes: Sizes,
+  arithmetic: number = Arithmetic.exact,
+): Case {
   const { rows, columns } = sizes;
-  return oneRun("matmul", `${type.name}, ${howMany(tokens, decode)}`, (runner) => {
+  const variant = `${type.name}, ${howMany(tokens, decode)}${named(arithmetic)}`;
+  return oneRun("matmul", variant, (runner) => {
     const weight = [runner.weights(type, rows, columns)];
     return {
-      ops: [{ kind: "matmul", input: 0, output: 1, columns, weight, rows: [rows] }],
+      ops: [{ kind: "matmul", input: 0, output: 1, columns, weight, rows: [rows], arithmetic }],
       buffers: [tokenBuffer(columns), tokenBuffer(rows)],
       sequences: decode ? decoded(tokens) : prompt(tokens),
     };
@@ -84,10 +101,17 @@ function normed({ rows, columns }: Sizes): Case {
   });
 }
 
-function experts(type: TensorType, tokens: number, decode: boolean, sizes: Sizes): Case {
+function experts(
+  type: TensorType,
+  tokens: number,
+  decode: boolean,
+  sizes: Sizes,
+  arithmetic: number = Arithmetic.exact,
+): Case {
   const rows = Math.ceil(sizes.rows / 4);
   const { columns } = sizes;
-  return oneRun("expert_matmul", `${type.name}, ${howMany(tokens, decode)}`, (runner) => {
+  const variant = `${type.name}, ${howMany(tokens, decode)}${named(arithmetic)}`;
+  return oneRun("expert_matmul", variant, (runner) => {
     const weight = [runner.weights(type, rows, columns, EXPERTS)];
     const chosen = Uint32Array.from({ length: tokens }, () => runner.random.below(EXPERTS));
     // Two experts of a token are never one.
@@ -98,7 +122,7 @@ function experts(type: TensorType, tokens: number, decode: boolean, sizes: Sizes
     return {
       ops: [{
         ...{ kind: "expert_matmul", input: 0, experts: 1, output: 2, columns },
-        ...{ n_used: USED, n_experts: EXPERTS, weight, rows: [rows] },
+        ...{ n_used: USED, n_experts: EXPERTS, weight, rows: [rows], arithmetic },
       }],
       buffers: [tokenBuffer(columns), indexBuffer(USED), expertBuffer(rows, USED)],
       inputs: { 1: two },
