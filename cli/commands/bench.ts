@@ -33,7 +33,14 @@ import {
   type Statistics,
   statistics,
 } from "../bench/mod.ts";
-import { ALONE, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS, sayFallback } from "../models/mod.ts";
+import {
+  ALONE,
+  arithmeticNote,
+  loadModel,
+  MODEL_ARGUMENT,
+  MODEL_OPTIONS,
+  sayFallback,
+} from "../models/mod.ts";
 import { formatBytes, formatRowShare, formatTable, Progress, write } from "../terminal/mod.ts";
 import { readGguf } from "../../engine/gguf/mod.ts";
 import type { ModelDevice } from "../../engine/loading/mod.ts";
@@ -271,11 +278,6 @@ function resultOf(
   };
 }
 
-/** What is said of products that are not exact. */
-function describeArithmetic({ arithmetic }: Engine): string {
-  return arithmetic === "exact" ? "" : `, ${arithmetic} arithmetic`;
-}
-
 function asText(engine: Engine, results: Result[], bandwidth: number | undefined): string {
   const { model, plan } = engine;
   const spread = ({ mean, deviation }: Statistics, digits: number) =>
@@ -293,7 +295,7 @@ function asText(engine: Engine, results: Result[], bandwidth: number | undefined
   ]);
   const head = ["", "size", "depth", "tokens/s", "ms/step", "GB/s", "of copy", "TFLOP/s", ""];
   return `${model.name} (${model.architecture}, ${model.quantisation}, ` +
-    `${formatBytes(plan.weightBytes)} of weights${describeArithmetic(engine)}) on ${
+    `${formatBytes(plan.weightBytes)} of weights${arithmeticNote(engine)}) on ${
       describeDevice(engine)
     }\n` +
     formatTable([head, ...rows], [1, 2, 3, 4, 5, 6, 7]) +

@@ -13,7 +13,7 @@ import {
   tokenIds,
 } from "../arguments/mod.ts";
 import { measurePerplexity } from "../bench/mod.ts";
-import { ALONE, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS } from "../models/mod.ts";
+import { ALONE, arithmeticNote, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS } from "../models/mod.ts";
 import { Progress, shortestFloat32, write } from "../terminal/mod.ts";
 import { UsageError } from "../errors.ts";
 
@@ -111,7 +111,7 @@ async function writePerplexity(
       `perplexity ${result.perplexity.toFixed(4)} ± ${result.standardError.toFixed(4)} ` +
         `(${result.scoredTokens} of ${result.tokens} tokens scored, ${result.chunks} ` +
         `${result.chunks === 1 ? "chunk" : "chunks"} of ${result.chunkTokens}` +
-        `${engine.arithmetic === "exact" ? "" : `, ${engine.arithmetic} arithmetic`})\n`,
+        `${arithmeticNote(engine)})\n`,
     );
   }
 }

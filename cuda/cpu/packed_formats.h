@@ -151,6 +151,23 @@ M40_INLINE void split_bytes(const Ints words[4], int shift, int32_t mask, Ints* 
   }
 }
 
+// Of 16 bytes a run, the block's second run after its first.
+M40_INLINE void split_runs(const Rows& rows, size_t offset, int shift, int32_t mask, Ints (*to)[8]) {
+  M40_UNROLL for (int run = 0; run < 2; run++) {
+    Ints words[4];
+    load_words(rows, offset + 16 * run, words);
+    split_bytes(words, shift, mask, to[run]);
+  }
+}
+
+// Of nibbles: the first run has the low ones of 16 bytes, the second the high ones.
+M40_INLINE void split_nibbles(const Rows& rows, size_t offset, Ints (*to)[8]) {
+  Ints words[4];
+  load_words(rows, offset, words);
+  split_bytes(words, 0, 15, to[0]);
+  split_bytes(words, 4, 15, to[1]);
+}
+
 // ---- the types --------------------------------------------------------------------------------------
 
 // When the minimums are added: a block of 32 columns has one, or each of its runs.
@@ -165,12 +182,7 @@ struct PackedQ4_0 {
   static constexpr int kBlocks = 1, kBytes = 18, kOffset = 8;
   static constexpr Minimums kMinimums = Minimums::kNone;
   static M40_INLINE void scales(const Rows& rows, PackedScales* to) { to->scale[0] = to->scale[1] = load_halves(rows, 0); }
-  static M40_INLINE void pairs(const Rows& rows, int, Ints (*to)[8]) {
-    Ints words[4];
-    load_words(rows, 2, words);
-    split_bytes(words, 0, 15, to[0]);
-    split_bytes(words, 4, 15, to[1]);
-  }
+  static M40_INLINE void pairs(const Rows& rows, int, Ints (*to)[8]) { split_nibbles(rows, 2, to); }
 };
 
 struct PackedQ4_1 {
@@ -181,12 +193,7 @@ struct PackedQ4_1 {
     to->scale[0] = to->scale[1] = d;
     to->minimum[0] = fused(d, broadcast(8), load_halves(rows, 2));
   }
-  static M40_INLINE void pairs(const Rows& rows, int, Ints (*to)[8]) {
-    Ints words[4];
-    load_words(rows, 4, words);
-    split_bytes(words, 0, 15, to[0]);
-    split_bytes(words, 4, 15, to[1]);
-  }
+  static M40_INLINE void pairs(const Rows& rows, int, Ints (*to)[8]) { split_nibbles(rows, 4, to); }
 };
 
 struct PackedQ4_K {
@@ -206,13 +213,7 @@ struct PackedQ4_K {
       to[g].minimum[0] = fused(sc, broadcast(8), -(dmin * to_floats(byte_at(minimum[g / 4], g % 4))));
     }
   }
-  static M40_INLINE void pairs(const Rows& rows, int group, Ints (*to)[8]) {
-    M40_UNROLL for (int run = 0; run < 2; run++) {
-      Ints words[4];
-      load_words(rows, 16 + group / 2 * 32 + 16 * run, words);
-      split_bytes(words, group % 2 * 4, 15, to[run]);
-    }
-  }
+  static M40_INLINE void pairs(const Rows& rows, int group, Ints (*to)[8]) { split_runs(rows, 16 + group / 2 * 32, group % 2 * 4, 15, to); }
 };
 
 struct PackedQ2_K {
@@ -229,13 +230,7 @@ struct PackedQ2_K {
       to[run / 2].minimum[run % 2] = fused(sc, broadcast(2), -dmin * to_floats(both >> 4));
     }
   }
-  static M40_INLINE void pairs(const Rows& rows, int group, Ints (*to)[8]) {
-    M40_UNROLL for (int run = 0; run < 2; run++) {
-      Ints words[4];
-      load_words(rows, 16 + group / 4 * 32 + 16 * run, words);
-      split_bytes(words, group % 4 * 2, 3, to[run]);
-    }
-  }
+  static M40_INLINE void pairs(const Rows& rows, int group, Ints (*to)[8]) { split_runs(rows, 16 + group / 4 * 32, group % 4 * 2, 3, to); }
 };
 
 struct PackedQ3_K {
@@ -256,13 +251,11 @@ struct PackedQ3_K {
     M40_UNROLL for (int run = 0; run < 16; run++) to[run / 2].scale[run % 2] = d * to_floats(byte_at(scale[run / 4], run % 4) - 32);
   }
   static M40_INLINE void pairs(const Rows& rows, int group, Ints (*to)[8]) {
+    Ints high[2][8];
+    split_runs(rows, 0, group, 1, high);
+    split_runs(rows, 32 + group / 4 * 32, group % 4 * 2, 3, to);
     M40_UNROLL for (int run = 0; run < 2; run++) {
-      Ints words[4], high[8];
-      load_words(rows, 16 * run, words);
-      split_bytes(words, group, 1, high);
-      load_words(rows, 32 + group / 4 * 32 + 16 * run, words);
-      split_bytes(words, group % 4 * 2, 3, to[run]);
-      M40_UNROLL for (int p = 0; p < 8; p++) to[run][p] |= high[p] << 2;
+      M40_UNROLL for (int p = 0; p < 8; p++) to[run][p] |= high[run][p] << 2;
     }
   }
 };
@@ -274,13 +267,7 @@ struct PackedTQ2_0 {
     const Floats d = load_halves(rows, 64);
     M40_UNROLL for (int g = 0; g < 8; g++) to[g].scale[0] = to[g].scale[1] = d;
   }
-  static M40_INLINE void pairs(const Rows& rows, int group, Ints (*to)[8]) {
-    M40_UNROLL for (int run = 0; run < 2; run++) {
-      Ints words[4];
-      load_words(rows, group / 4 * 32 + 16 * run, words);
-      split_bytes(words, group % 4 * 2, 3, to[run]);
-    }
-  }
+  static M40_INLINE void pairs(const Rows& rows, int group, Ints (*to)[8]) { split_runs(rows, group / 4 * 32, group % 4 * 2, 3, to); }
 };
 
 // ternary_formats.h says what a byte is. 16-bit lanes have room for a byte times 81.

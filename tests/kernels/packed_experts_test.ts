@@ -1,17 +1,16 @@
 import { assertEquals } from "@std/assert";
-import type { StepSequence } from "../../engine/device/step_block.ts";
 import { Arithmetic } from "../../engine/device/structs.ts";
 import {
   bitsOf,
   expertBuffer,
   indexBuffer,
-  plainSequence,
   Random,
   TestDevice,
   tokenBuffer,
 } from "../fixtures/device_harness.ts";
 import { choose, range } from "../fixtures/expert_products.ts";
 import { blocksOf, matrixOf } from "../fixtures/golden_blocks.ts";
+import { mixedStep } from "../fixtures/packed_products.ts";
 import {
   PACKED_TYPES,
   packedProduct,
@@ -89,15 +88,7 @@ function productsOf(
       tokens.flatMap((t) => [...from.subarray(t * size, (t + 1) * size)]);
     program.writeBuffer(0, Float32Array.from(gather(input, inputsOfToken * columns)));
     program.writeBuffer(1, Uint32Array.from(gather(chosen, used)));
-    const sequence = (n: number, decode: boolean): StepSequence => ({
-      ...plainSequence(n),
-      outputs: [],
-      decode,
-    });
-    await program.step([
-      ...decoded.map(() => sequence(1, true)),
-      ...(prompt.length > 0 ? [sequence(prompt.length, false)] : []),
-    ]);
+    await program.step(mixedStep(decoded.length, prompt.length));
     const size = used * width;
     const got = program.readBuffer(2, new Float32Array(tokens.length * size));
     return tokens.map((_, i) => bitsOf(got.slice(i * size, (i + 1) * size)));

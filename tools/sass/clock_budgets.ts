@@ -115,18 +115,6 @@ const PREFILL_AIM = { tokens: 128, share: 0.86 };
 const TILED: Record<string, readonly [turn: number, whole: number]> = {
   F32: [83, 82],
   F16: [82, 82],
-  Q4_0: [81, 83],
-  Q4_1: [81, 82],
-  Q5_0: [68, 84],
-  Q5_1: [68, 84],
-  Q8_0: [81, 82],
-  Q2_K: [76, 80],
-  Q3_K: [62, 79],
-  Q4_K: [79, 77],
-  Q5_K: [68, 78],
-  Q6_K: [73, 79],
-  IQ4_NL: [72, 78],
-  IQ4_XS: [73, 77],
   BF16: [84, 82],
 };
 const TILED_AIM = 0.8;

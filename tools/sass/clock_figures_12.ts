@@ -54,9 +54,5 @@ export const PREFILL_12: Record<
 /** The same by tensor type in the product of 17 to 32 decoded tokens. */
 export const TILED_12: Record<string, readonly [turn: number, whole: number]> = {
   F16: [81, 82],
-  Q5_0: [68, 83],
-  Q5_1: [68, 83],
-  Q3_K: [59, 79],
-  Q4_K: [78, 76],
   BF16: [83, 82],
 };
