@@ -12,8 +12,8 @@ import {
   text,
   tokenIds,
 } from "../arguments/mod.ts";
-import { measurePerplexity } from "../bench/mod.ts";
-import { ALONE, arithmeticNote, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS } from "../models/mod.ts";
+import { arithmeticNote, measurePerplexity } from "../bench/mod.ts";
+import { ALONE, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS } from "../models/mod.ts";
 import { Progress, shortestFloat32, write } from "../terminal/mod.ts";
 import { UsageError } from "../errors.ts";
 

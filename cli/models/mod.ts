@@ -1,7 +1,6 @@
 export { PULL_OPTION, storedOrPulled } from "./missing_model.ts";
 export {
   ALONE,
-  arithmeticNote,
   CHAT_OPTIONS,
   chatTemplate,
   DEVICE_OPTIONS,

@@ -121,11 +121,6 @@ export function sayFallback(reason: string): void {
   warn(`No GPU is used: ${reason.replace(/\.$/, "")}. Computing on the CPU.`);
 }
 
-/** What a line on a model says in the end of products that are not exact. */
-export function arithmeticNote({ arithmetic }: Engine): string {
-  return arithmetic === "exact" ? "" : `, ${arithmetic} arithmetic`;
-}
-
 /** Says that what is served is not counted as it should be. */
 export function sayObserverError(error: unknown): void {
   const reason = error instanceof Error ? error.stack ?? error.message : String(error);
