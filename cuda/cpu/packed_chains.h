@@ -3,33 +3,18 @@
 #ifndef M40_REFERENCE_PACKED_CHAINS_H
 #define M40_REFERENCE_PACKED_CHAINS_H
 
-#include <algorithm>
-
+#include "../common/product_splits.h"
 #include "kernels.h"
 
 namespace m40::reference {
 
-// A power of two, 8 at most.
-inline uint32_t packed_splits(uint32_t wanted, uint32_t most) {
-  const uint32_t splits = std::min(wanted, most);
-  return splits < 2 ? 1 : splits < 4 ? 2 : splits < 8 ? 4 : 8;
-}
+// Rows are the whole weight's, where it is a slice of one.
+inline PackedChains decode_chains(uint32_t rows, uint32_t columns) { return {decode_splits(rows, columns), decode_split_parts}; }
 
-// As decode_splits() of kernels/matmul_decode_args.cuh; rows are the whole weight's, where it is a slice of one.
-inline PackedChains decode_chains(uint32_t rows, uint32_t columns) {
-  constexpr uint32_t parts = 8;
-  const uint32_t groups = rows / 32 + (rows % 32 != 0), blocks = columns / 32 + (columns % 32 != 0);
-  return {packed_splits((448 + groups - 1) / groups, blocks / (parts * 2)), parts};
-}
-
-// As prefill_splits() of kernels/matmul_prefill.cuh.
-inline PackedChains prompt_chains(uint32_t rows, uint32_t columns) {
-  const uint32_t tiles = rows / 128 + (rows % 128 != 0);
-  return {packed_splits(tiles > 64 ? 1 : 256 / tiles, columns / 1024), 1};
-}
+inline PackedChains prompt_chains(uint32_t rows, uint32_t columns) { return {prefill_splits(rows, columns), 1}; }
 
 // Of products with experts, whatever their shape.
-inline PackedChains expert_chains(bool decoded) { return {1, decoded ? 4u : 1u}; }
+inline PackedChains expert_chains(bool decoded) { return {1, decoded ? expert_parts : 1}; }
 
 }  // namespace m40::reference
 

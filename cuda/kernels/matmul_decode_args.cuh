@@ -2,21 +2,10 @@
 #ifndef M40_KERNELS_MATMUL_DECODE_ARGS_CUH
 #define M40_KERNELS_MATMUL_DECODE_ARGS_CUH
 
+#include "../common/product_splits.h"
 #include "packed.cuh"
 
 namespace m40::cuda {
-
-constexpr uint32_t decode_split_parts = 8;
-constexpr uint32_t decode_max_splits = 8;
-
-// Splits of the columns of a weight.
-__host__ __device__ inline uint32_t decode_splits(uint32_t rows, uint32_t columns) {
-  const uint32_t groups = (rows + 31) / 32;
-  const uint32_t wanted = (448 + groups - 1) / groups;                      // enough warps for any card
-  const uint32_t most = packed_blocks(columns) / (decode_split_parts * 2);  // a part has two blocks at least
-  const uint32_t splits = wanted < most ? wanted : most;
-  return splits < 2 ? 1 : splits < 4 ? 2 : splits < 8 ? 4 : decode_max_splits;  // a power of two
-}
 
 struct DecodeWeight {
   PackedWeight weight;

@@ -1,7 +1,7 @@
 // Products of decode rows with the weights of an expert each.
 //
 // Slots (rows of the output) that share an expert are multiplied together, up to eight at a time, so that a step reads
-// an expert's weights once: the tiles of expert_groups.cuh. Lanes are rows, with the walk of matmul_decode.cuh. For
+// an expert's weights once: the tiles of expert_groups.cuh. Lanes are rows, with decode_walk.cuh. For
 // every shape, the columns are cut into four parts, one a warp. A thread block has two weights, gate and up, of one set
 // of rows, or two sets of rows of one weight. So a sum is over each part from its first column to its last and then
 // over the four parts, whichever slots share the expert. The block applies the gated activation of gate and up before
@@ -17,7 +17,6 @@
 
 namespace m40::cuda {
 
-constexpr uint32_t expert_parts = 4;     // warps
 constexpr uint32_t expert_threads = 2 * expert_parts * 32;
 constexpr uint32_t expert_tile_rows = 8;  // slots of a tile
 

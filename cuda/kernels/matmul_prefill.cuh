@@ -9,6 +9,7 @@
 #ifndef M40_KERNELS_MATMUL_PREFILL_CUH
 #define M40_KERNELS_MATMUL_PREFILL_CUH
 
+#include "../common/product_splits.h"
 #include "block.cuh"
 #include "last_block.cuh"
 #include "matmul_finish.cuh"
@@ -20,14 +21,6 @@ namespace m40::cuda {
 constexpr uint32_t prefill_rows = 128, prefill_columns = 16, prefill_threads = 128;
 // Tiles of tokens that follow each other share what they read of a weight.
 constexpr uint32_t prefill_token_group = 4;
-constexpr uint32_t prefill_max_splits = 8;
-
-// Splits of the columns of a weight: of few rows, enough that small tiles fill a card; each of 1024 columns at least.
-__host__ __device__ inline uint32_t prefill_splits(uint32_t rows, uint32_t columns) {
-  const uint32_t tiles = packed_tiles(rows), wanted = tiles > 64 ? 1 : 256 / tiles, most = columns / 1024;
-  const uint32_t splits = wanted < most ? wanted : most;
-  return splits < 2 ? 1 : splits < 4 ? 2 : splits < 8 ? 4 : prefill_max_splits;
-}
 
 struct PrefillWeight {
   PackedWeight weight;

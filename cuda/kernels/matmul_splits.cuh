@@ -67,9 +67,9 @@ __device__ __forceinline__ void add_split_sums(const MatmulDecodeArgs& args, con
       inside[e] = i < kSums && row < rows && token < args.n_tokens;
       at[e] = size_t{token} * args.output_stride + w.output_column + row;
       const float* const partials = args.partials + w.partials + size_t{token} * rows + row;
-      float parts[decode_max_splits][kWide];
+      float parts[most_splits][kWide];
 #pragma unroll
-      for (uint32_t s = 0; s < decode_max_splits; s++) {
+      for (uint32_t s = 0; s < most_splits; s++) {
         const bool wanted = inside[e] && s < w.splits;
         if constexpr (kWide == 4) {
           const float4 v = wanted ? __ldcg(reinterpret_cast<const float4*>(partials + s * stride)) : make_float4(0, 0, 0, 0);
@@ -83,7 +83,7 @@ __device__ __forceinline__ void add_split_sums(const MatmulDecodeArgs& args, con
         added[e][k] = inside[e] && args.residual != nullptr ? args.residual[at[e] + k] : 0.0f;
         sums[e][k] = parts[0][k];
 #pragma unroll
-        for (uint32_t s = 1; s < decode_max_splits; s++) {
+        for (uint32_t s = 1; s < most_splits; s++) {
           if (s < w.splits) sums[e][k] += parts[s][k];
         }
         sums[e][k] = finished_sum(sums[e][k], factor, inside[e] ? value_or(w.bias, row + k, 0.0f) : 0.0f, args.scale, added[e][k]);
