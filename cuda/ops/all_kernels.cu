@@ -21,6 +21,7 @@
 #include "../kernels/body_launch.cuh"
 #include "../kernels/conv.cuh"
 #include "../kernels/decode_order.cuh"
+#include "../kernels/decode_walk.cuh"
 #include "../kernels/delta_rule.cuh"
 #include "../kernels/elementwise.cuh"
 #include "../kernels/elementwise_args.cuh"
